@@ -1,0 +1,83 @@
+"""nuggeteval measures [NAME]: the measure table, from its own records."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Iterator
+
+from nuggeteval.cli import write_lines
+from nuggeteval.errors import UnknownNameError
+from nuggeteval.measures import ALIASES, NICKNAMES, TABLE, TREC_NAMES, Record, record_of
+from nuggeteval.registry import suggestion
+
+__all__ = ["add_arguments", "run"]
+
+_EXAMPLES = """
+examples:
+  nuggeteval measures
+  nuggeteval measures alpha_nDCG
+
+Any measure of ir_measures that is not in the table is computed by ir_measures.
+"""
+
+_WIDTH = 100
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.usage = "%(prog)s [NAME]"
+    parser.epilog = _EXAMPLES
+    parser.add_argument("name", metavar="NAME", nargs="?", help="a measure, to see its record in full")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the table, or one record."""
+    write_lines(_full(options.name) if options.name else _table(), None)
+    return 0
+
+
+def _notation(name: str, record: Record) -> str:
+    return name + {"required": "@k", "optional": "[@k]", "none": ""}[record.cutoff]
+
+
+def _table() -> Iterator[str]:
+    for name in TABLE:
+        record = record_of(name)
+        yield f"{_notation(name, record):<18} {textwrap.shorten(record.definition, _WIDTH - 19, placeholder=' ...')}\n"
+    yield "\nnicknames\n"
+    for nickname, names in NICKNAMES.items():
+        yield from _wrapped(f"{nickname:<18} ", " ".join(names))
+    yield "\ntrec_eval's names\n"
+    yield from _wrapped(" " * 19, " ".join(TREC_NAMES))
+
+
+def _full(name: str) -> Iterator[str]:
+    name = ALIASES.get(name, name)
+    name = TREC_NAMES.get(name, (name,))[0]
+    if name not in TABLE:
+        raise UnknownNameError(f"unknown measure {name!r}{suggestion(name, [*TABLE, *ALIASES, *TREC_NAMES])}")
+    record = record_of(name)
+    yield f"{_notation(name, record)}\n"
+    aliases = [alias for alias, target in ALIASES.items() if target == name]
+    better = {True: "higher is better", False: "lower is better", None: "a count, no direction"}
+    entries = {
+        "definition": record.definition,
+        "citation": record.citation,
+        "also called": ", ".join([*aliases, *(trec for trec, (ours, _) in TREC_NAMES.items() if ours == name)]),
+        "cutoff": record.cutoff,
+        "units": ", ".join(record.views) or "any",
+        "needs": ", ".join(["qrels", "run", *record.needs]),
+        "aggregate": "sum over topics" if record.summed else "mean over topics",
+        "direction": better[record.higher_is_better],
+        "equals": record.oracle,
+    }
+    for label, text in entries.items():
+        if text:
+            yield from _wrapped(f"  {label:<12} ", text)
+    for param, info in record.params.items():
+        yield from _wrapped(f"  {param:<12} ", f"{info.meaning}; {info.rule} (default {info.default})")
+
+
+def _wrapped(label: str, text: str) -> Iterator[str]:
+    yield textwrap.fill(text, _WIDTH, initial_indent=label, subsequent_indent=" " * len(label)) + "\n"

@@ -1,0 +1,126 @@
+"""nuggeteval score QRELS RUN...: the measures of runs."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from nuggeteval.cli import note, write_lines
+from nuggeteval.data import ORDERS, VIEWS, NuggetQrels, Run, Scores
+from nuggeteval.errors import FormatError
+from nuggeteval.formats.nuggets import read_bank
+from nuggeteval.formats.scores import LAYOUTS, as_score_lines
+from nuggeteval.formats.trec import read_qrels, read_run
+from nuggeteval.reports import RENDERERS, render
+from nuggeteval.rows import DUPLICATES
+from nuggeteval.scoring import ADHOC, TOPICS, UNDEFINED, Inputs, Policies, evaluate
+
+__all__ = ["add_arguments", "run"]
+
+_EXAMPLES = """
+examples:
+  nuggeteval qrels/demo.qrels runs/demo-*.run
+  nuggeteval score -q -m alpha_nDCG@10 -m 'alpha_nDCG(alpha=0.9)@20' -m Cov@10 QRELS RUN...
+  nuggeteval score -m official -l 3 --bank BANK.jsonl QRELS RUN.gz
+  nuggeteval score -m Recall_NtN,Precision_NtN NTN.qrels RUN...
+  nuggeteval -q -c -l 2 -m ndcg_cut.5 -m P.20 -m map QRELS RUN
+  zcat RUN.gz | nuggeteval --format markdown QRELS -
+
+Files may be compressed (gzip, bzip2, xz, zstd); - is stdin, for the qrels or one run; irds:ID takes
+qrels from ir_datasets. 'nuggeteval measures' lists the measures.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.usage = "%(prog)s [OPTION...] QRELS RUN..."
+    parser.epilog = _EXAMPLES
+    add = parser.add_argument
+    add("qrels", metavar="QRELS", help="nugget qrels (topic nugget unit grade), or irds:ID")
+    add("runs", metavar="RUN", nargs="+", help="TREC runs (topic Q0 unit rank score tag)")
+    add("-m", "--measure", action="append", metavar="M", help="measures, trec_eval names or nicknames (official)")
+    add("-q", "--by-topic", action="store_true", help="print every topic")
+    add("-n", "--no-summary", action="store_true", help="no 'all' row")
+    add("-l", "--rel", type=int, metavar="N", help="least grade that counts (the scale's own, else 1)")
+    add("--bank", metavar="FILE", help="nugget bank: denominators, importance, weights")
+    add("--view", choices=VIEWS, help="what the units are (the measures' own)")
+    add("--topics", metavar="WHICH", help="topics to average: qrels, bank, run, or a file of topics, one a line")
+    add("-c", dest="topics", action="store_const", const="qrels", help="same as --topics qrels (trec_eval's -c)")
+    add("--undefined", choices=UNDEFINED, default="skip", help="undefined values: left out of means, or 0")
+    add("--order", choices=ORDERS, default="score", help="rank units by score or by the rank column")
+    add("--duplicates", choices=DUPLICATES, default="error", help="repeated records: error, or which to keep")
+    add("--adhoc", choices=ADHOC, default="max", help="grade of a unit from those of its nuggets")
+    add("-M", "--depth", type=int, metavar="N", help="look at N units of each topic only")
+    add("-J", "--judged-only", action="store_true", help="leave unjudged units out of the rankings")
+    formats = (*LAYOUTS, *RENDERERS)
+    add("--format", choices=formats, help="trec_eval for one run, ir_measures for more; tsv and jsonl are exact")
+    add("--places", type=int, default=4, metavar="N", help="decimals (4)")
+    add("-o", "--out", metavar="FILE", help="write there instead of stdout")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Score, print notes and signature on stderr, results on stdout."""
+    _check_usage(options)
+    inputs = Inputs(
+        qrels=_read_qrels(options),
+        runs=_runs(options),
+        bank=read_bank(options.bank) if options.bank else None,
+    )
+    policies = Policies(
+        topics=_topics(options.topics),
+        undefined=options.undefined,
+        rel=options.rel,
+        adhoc=options.adhoc,
+        order=options.order,
+        depth=options.depth,
+        judged_only=options.judged_only,
+        view=options.view,
+    )
+    scores = evaluate(options.measure or ["official"], inputs, policies)
+    for message in scores.notes:
+        note(f"warning: {message}")
+    write_lines(_rendered(scores, options), options.out)
+    note(scores.signature)
+    return 0
+
+
+def _check_usage(options: argparse.Namespace) -> None:
+    if [options.qrels, *options.runs].count("-") > 1:
+        raise FormatError("-", "stdin can be read once only: for the qrels or for one run")
+    if options.format == "trec_eval" and len(options.runs) > 1:
+        raise FormatError(options.runs[1], "trec_eval's layout has no column for the run: score one run, or --format")
+
+
+def _read_qrels(options: argparse.Namespace) -> NuggetQrels:
+    if options.qrels.startswith("irds:"):
+        from nuggeteval.formats.irds import read_irds_qrels
+
+        return read_irds_qrels(options.qrels)
+    return read_qrels(options.qrels, options.duplicates)
+
+
+def _runs(options: argparse.Namespace) -> Iterator[Run]:
+    """One run at a time, so that only what is judged stays in memory."""
+    for path in options.runs:
+        yield read_run(path, options.duplicates)
+
+
+def _topics(which: str | None) -> str | list[str] | None:
+    if which is None or which in TOPICS:
+        return which
+    from nuggeteval.files import read_bytes
+    from nuggeteval.ids import decode
+
+    if not Path(which).exists():
+        raise FormatError(which, f"no such file; --topics takes {', '.join(TOPICS)} or a file of topics")
+    return [decode(line.split()[0]) for line in read_bytes(which).splitlines() if line.split()]
+
+
+def _rendered(scores: Scores, options: argparse.Namespace) -> Iterator[str]:
+    layout = options.format or ("trec_eval" if len(scores.runs) == 1 else "ir_measures")
+    rows = (options.by_topic, not options.no_summary, options.places)
+    if layout in RENDERERS:
+        yield render(scores, layout, *rows)
+    else:
+        yield from as_score_lines(scores, layout, *rows)

@@ -1,0 +1,38 @@
+"""nuggeteval validate KIND FILE...: every problem at once."""
+
+from __future__ import annotations
+
+import argparse
+
+from nuggeteval.cli import note, write_lines
+from nuggeteval.validate import ERROR, KINDS, problems
+
+__all__ = ["add_arguments", "run"]
+
+_EXAMPLES = """
+examples:
+  nuggeteval validate run RUN... --against QRELS
+  nuggeteval validate qrels QRELS --against BANK.jsonl
+  nuggeteval validate bank BANK.jsonl --against QRELS
+
+Problems go to stdout, one a line: FILE:LINE: error or warning: what. Exit 1 if there is an error.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.usage = "%(prog)s KIND FILE... [--against FILE]"
+    parser.epilog = _EXAMPLES
+    add = parser.add_argument
+    add("kind", metavar="KIND", choices=tuple(KINDS), help=f"what the files are: {', '.join(KINDS)}")
+    add("files", metavar="FILE", nargs="+", help="files to check; - is stdin")
+    add("--against", metavar="FILE", help="what they must fit: qrels for a run or a bank, a bank for qrels")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print all problems; 1 if one of them is an error."""
+    found = [problem for path in options.files for problem in problems(options.kind, path, options.against)]
+    write_lines((f"{problem}\n" for problem in found), None)
+    errors = sum(problem.level == ERROR for problem in found)
+    note(f"{len(options.files)} files: {errors} errors, {len(found) - errors} warnings")
+    return 1 if errors else 0

@@ -1,0 +1,86 @@
+"""Scores: run x topic x measure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from nuggeteval.rows import BoolArray, FloatArray
+
+__all__ = ["Scores"]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What was measured: run x topic x measure.
+
+    Attributes:
+        runs, topics, measures: the names along each axis.
+        values: NaN where a value is undefined, shape (runs, topics, measures).
+        present: where there is a row at all; others are in no mean, same shape.
+        summed: measures whose aggregate is a sum, not a mean (numbers of things).
+        weights: of each topic in the mean of a measure, by measure name, each shape (runs, topics):
+            a mean weighted by the number of nuggets is a pooled (micro) average.
+        signature: under which policies the values hold.
+        notes: what a reader should know before trusting them.
+    """
+
+    runs: tuple[str, ...]
+    topics: tuple[str, ...]
+    measures: tuple[str, ...]
+    values: FloatArray
+    present: BoolArray
+    summed: frozenset[str] = frozenset()
+    weights: Mapping[str, FloatArray] = field(default_factory=dict)
+    signature: str = ""
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def aggregates(self) -> FloatArray:
+        """The value of each run and measure over all topics, NaN where undefined, shape (runs, measures).
+
+        Means are exact sums rounded once, so that equal values give equal means in any order.
+        """
+        shape = (len(self.runs), len(self.measures))
+        return np.array([[self._aggregate(r, m) for m in range(shape[1])] for r in range(shape[0])]).reshape(shape)
+
+    def _aggregate(self, run: int, measure: int) -> float:
+        values = self.values[run, :, measure]
+        counted = self.present[run, :, measure] & ~np.isnan(values)
+        name = self.measures[measure]
+        values = values[counted]
+        if name in self.summed:
+            return math.fsum(values)
+        if name in self.weights:
+            weights = self.weights[name][run, counted]
+            total = math.fsum(weights)
+            return math.fsum(values * weights) / total if total else math.nan
+        return math.fsum(values) / len(values) if len(values) else math.nan
+
+    def undefined(self, run: int, measure: int) -> int:
+        """Number of topics that have no value and are therefore in no mean."""
+        return int(np.count_nonzero(self.present[run, :, measure] & np.isnan(self.values[run, :, measure])))
+
+    def value(self, run: str, measure: str, topic: str | None = None) -> float | None:
+        """One value, or the aggregate without a topic; None where it is undefined or absent.
+
+        Raises:
+            KeyError: no such run, topic or measure.
+        """
+        r, m = _index(self.runs, run, "run"), _index(self.measures, measure, "measure")
+        if topic is None:
+            value = float(self.aggregates[r, m])
+        else:
+            t = _index(self.topics, topic, "topic")
+            value = float(self.values[r, t, m]) if self.present[r, t, m] else math.nan
+        return None if math.isnan(value) else value
+
+
+def _index(names: tuple[str, ...], name: str, kind: str) -> int:
+    if name not in names:
+        raise KeyError(f"no {kind} {name!r} in these scores")
+    return names.index(name)

@@ -1,0 +1,160 @@
+"""Open what a user names: a path, ``-`` for stdin, compressed or not; always as bytes.
+
+Compression is known by the first bytes, never by the name.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from nuggeteval.errors import FormatError, MissingDependencyError, shorten
+
+__all__ = ["json_records", "read_bytes", "stem", "write_text"]
+
+STDIN = "-"
+
+_BOM = b"\xef\xbb\xbf"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def _gunzip(raw: bytes) -> bytes:
+    import gzip
+
+    return gzip.decompress(raw)
+
+
+def _bunzip2(raw: bytes) -> bytes:
+    import bz2
+
+    return bz2.decompress(raw)
+
+
+def _unxz(raw: bytes) -> bytes:
+    import lzma
+
+    return lzma.decompress(raw)
+
+
+def _unzstd(raw: bytes) -> bytes:
+    try:
+        from compression.zstd import decompress  # Python 3.14 and later
+    except ImportError:
+        try:
+            import zstandard
+        except ImportError as error:
+            raise MissingDependencyError(
+                "reading .zst files needs zstandard before Python 3.14: pip install 'nuggeteval[zst]'"
+            ) from error
+        reader = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True)
+        text = reader.decompress(raw)
+        if not reader.eof:
+            raise EOFError("compressed file ended before the end of the last frame") from None
+        return bytes(text)
+    return bytes(decompress(raw))
+
+
+_DECOMPRESSORS: dict[bytes, tuple[str, Callable[[bytes], bytes]]] = {
+    b"\x1f\x8b": ("gzip", _gunzip),
+    b"BZh": ("bzip2", _bunzip2),
+    b"\xfd7zXZ\x00": ("xz", _unxz),
+    b"\x28\xb5\x2f\xfd": ("zstd", _unzstd),
+}
+
+
+def read_bytes(path: str) -> bytes:
+    """All bytes of a file, decompressed, without a UTF-8 byte-order mark.
+
+    Args:
+        path: a file, or ``-`` for stdin.
+
+    Raises:
+        FormatError: it cannot be opened, is a directory, is cut short or is UTF-16.
+        MissingDependencyError: zstd data and no package that reads them.
+    """
+    raw = _decompress(path, _read_raw(path))
+    if raw.startswith(_UTF16):
+        raise FormatError(path, "text is UTF-16; save it as UTF-8", 1)
+    return raw.removeprefix(_BOM)
+
+
+def _read_raw(path: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    except FileNotFoundError as error:
+        raise FormatError(path, "no such file") from error
+    except IsADirectoryError as error:
+        raise FormatError(path, "is a directory, not a file") from error
+    except (OSError, ValueError) as error:
+        raise FormatError(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _decompress(path: str, raw: bytes) -> bytes:
+    for magic, (name, decompress) in _DECOMPRESSORS.items():
+        if raw.startswith(magic):
+            try:
+                return decompress(raw)
+            except MissingDependencyError:
+                raise
+            # Each library has its own exceptions for cut and damaged data, zlib's and zstd's among them.
+            except Exception as error:
+                raise FormatError(path, f"damaged or truncated {name} data ({error})") from error
+    return raw
+
+
+def json_records(raw: bytes, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of JSON lines, or of one JSON array, each with its 1-based line.
+
+    The line of an object in an array is that of the array. Blank lines are skipped.
+
+    Raises:
+        FormatError: not JSON, or something else than objects.
+    """
+    if raw.lstrip()[:1] == b"[":
+        records = _parse_json(raw, path, 1)
+        for record in records:
+            yield 1, _as_object(record, path, 1)
+        return
+    for number, line in enumerate(raw.split(b"\n"), start=1):
+        if line.strip():
+            yield number, _as_object(_parse_json(line, path, number), path, number)
+
+
+def _parse_json(raw: bytes, path: str, line: int) -> Any:
+    try:
+        return json.loads(raw)
+    except json.JSONDecodeError as error:
+        raise FormatError(path, f"not JSON: {error.msg} at column {error.colno}", line + error.lineno - 1) from None
+    except UnicodeDecodeError as error:
+        raise FormatError(path, f"not UTF-8: {error.reason}", line) from None
+    except (RecursionError, ValueError) as error:
+        raise FormatError(path, f"not readable JSON: {error}", line) from None
+
+
+def _as_object(record: Any, path: str, line: int) -> dict[str, Any]:
+    if not isinstance(record, dict):
+        raise FormatError(path, f"expected a JSON object, found {shorten(repr(record), 40)}", line)
+    return record
+
+
+def stem(path: str) -> str:
+    """A file's name without folder, compression suffix and last suffix: a name for what it holds."""
+    name = Path(path).name
+    for suffix in (".gz", ".bz2", ".xz", ".zst"):
+        name = name.removesuffix(suffix)
+    return Path(name).stem or name
+
+
+def write_text(path: str, text: str) -> None:
+    """Write UTF-8 text as it is, line ends too; ids that were not UTF-8 get their own bytes back.
+
+    Raises:
+        FormatError: the file cannot be written.
+    """
+    try:
+        Path(path).write_bytes(text.encode("utf-8", "surrogateescape"))
+    except OSError as error:
+        raise FormatError(path, f"cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,1 @@
+"""How files read and write: one module a family of formats, no arithmetic."""

@@ -1,0 +1,230 @@
+"""Scores on disk: trec_eval's three columns, two orders of four columns, TSV and JSON lines.
+
+trec_eval and the four-column layouts are rounded and leave undefined values out, for there is no
+number to print; TSV and JSON lines have full precision and say that a value is undefined. What is
+read back never trusts an ``all`` row: aggregates are computed from the topics.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from nuggeteval.data import Scores
+from nuggeteval.errors import FormatError, UnknownNameError, shorten
+from nuggeteval.files import json_records, read_bytes, stem, write_text
+from nuggeteval.ids import decode, topic_order
+
+__all__ = ["LAYOUTS", "ScoreRow", "as_score_lines", "read_scores", "rows_of", "shown_value", "write_scores"]
+
+ALL = "all"
+UNDEFINED = "undefined"
+TSV_HEADER = ("run", "topic", "measure", "value")
+
+
+class ScoreRow(NamedTuple):
+    """One value of a table of scores; None where it is undefined."""
+
+    run: str
+    topic: str
+    measure: str
+    value: float | None
+
+
+def rows_of(scores: Scores, by_topic: bool = False, summary: bool = True) -> Iterator[ScoreRow]:
+    """The rows of scores in order of printing: run by run, its topics, then ``all``.
+
+    Args:
+        scores: what to print.
+        by_topic: include a row for every topic.
+        summary: include the aggregates.
+    """
+    for r, run in enumerate(scores.runs):
+        for t, topic in enumerate(scores.topics if by_topic else ()):
+            for m, measure in enumerate(scores.measures):
+                if scores.present[r, t, m]:
+                    yield ScoreRow(run, topic, measure, _defined(scores.values[r, t, m]))
+        for m, measure in enumerate(scores.measures if summary else ()):
+            yield ScoreRow(run, ALL, measure, _defined(scores.aggregates[r, m]))
+
+
+def _defined(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def shown_value(value: float | None, summed: bool, places: int) -> str:
+    """A value as a person reads it: numbers of things without decimals, ``undefined`` for none."""
+    if value is None:
+        return UNDEFINED
+    return f"{value:.0f}" if summed and value == int(value) else f"{value:.{places}f}"
+
+
+def _columns(
+    order: Callable[[ScoreRow], tuple[str, ...]],
+) -> Callable[[Scores, Iterable[ScoreRow], int], Iterator[str]]:
+    """A writer of rounded, tab-separated columns in some order, the value last."""
+
+    def lines(scores: Scores, rows: Iterable[ScoreRow], places: int) -> Iterator[str]:
+        for row in rows:
+            if row.value is not None:
+                yield "\t".join((*order(row), shown_value(row.value, row.measure in scores.summed, places))) + "\n"
+
+    return lines
+
+
+def _tsv(_scores: Scores, rows: Iterable[ScoreRow], _places: int) -> Iterator[str]:
+    yield "\t".join(TSV_HEADER) + "\n"
+    for row in rows:
+        value = UNDEFINED if row.value is None else repr(row.value)
+        yield f"{row.run}\t{row.topic}\t{row.measure}\t{value}\n"
+
+
+def _jsonl(scores: Scores, rows: Iterable[ScoreRow], _places: int) -> Iterator[str]:
+    for row in rows:
+        record = {"run_id": row.run, "topic_id": row.topic, "measure": row.measure, "value": row.value}
+        if row.topic == ALL:
+            record["signature"] = scores.signature
+        yield json.dumps(record, ensure_ascii=False) + "\n"
+
+
+LAYOUTS: dict[str, Callable[[Scores, Iterable[ScoreRow], int], Iterator[str]]] = {
+    "trec_eval": _columns(lambda row: (f"{row.measure:<22}", row.topic)),
+    "tot": _columns(lambda row: (row.run, row.measure, row.topic)),
+    "ir_measures": _columns(lambda row: (row.run, row.topic, row.measure)),
+    "tsv": _tsv,
+    "jsonl": _jsonl,
+}
+"""Name of a layout -> writer of its lines."""
+
+
+def as_score_lines(
+    scores: Scores, layout: str, by_topic: bool = False, summary: bool = True, places: int = 4
+) -> Iterator[str]:
+    """The lines of a score file.
+
+    Args:
+        scores: what to write.
+        layout: a key of :data:`LAYOUTS`; ``trec_eval`` has no column for the run.
+        by_topic, summary: which rows.
+        places: decimals, where the layout is rounded.
+
+    Raises:
+        UnknownNameError: another layout.
+    """
+    if layout not in LAYOUTS:
+        raise UnknownNameError(f"unknown layout {layout!r} (known: {', '.join(LAYOUTS)})")
+    yield from LAYOUTS[layout](scores, rows_of(scores, by_topic, summary), places)
+
+
+def write_scores(scores: Scores, path: str, layout: str = "jsonl", by_topic: bool = True) -> None:
+    """Write scores to a file, by default in full precision and with every topic.
+
+    Raises:
+        FormatError: the file cannot be written.
+        UnknownNameError: a layout that is not in :data:`LAYOUTS`.
+    """
+    write_text(path, "".join(as_score_lines(scores, layout, by_topic)))
+
+
+def read_scores(path: str, topics: Iterable[str] = ()) -> Scores:
+    """Read scores of topics in any of the layouts.
+
+    Args:
+        path: a file, compressed or not, or ``-`` for stdin.
+        topics: known topics, which tell the orders of four columns apart where no ``all`` row does.
+
+    Raises:
+        FormatError: a line that is no score; a row twice; four columns in an unknown order; no topic.
+    """
+    raw = read_bytes(path)
+    if raw.lstrip()[:1] in (b"{", b"["):
+        rows = [(line, _json_row(record, path, line)) for line, record in json_records(raw, path)]
+    else:
+        rows = _column_rows(raw, path, set(topics))
+    return _collect(path, rows)
+
+
+def _json_row(record: dict[str, object], path: str, line: int) -> ScoreRow:
+    try:
+        run, topic, measure = (str(record[key]) for key in ("run_id", "topic_id", "measure"))
+        value = record["value"]
+    except KeyError as error:
+        raise FormatError(path, f"no key {error}: expected run_id, topic_id, measure, value", line) from None
+    if value is not None and not isinstance(value, int | float):
+        raise FormatError(path, f"value must be a number or null (got {value!r})", line)
+    return ScoreRow(run, topic, measure, None if value is None else float(value))
+
+
+_ORDERS = {"tot": (0, 2, 1), "ir_measures": (0, 1, 2), "rag4reports": (1, 0, 2)}
+"""Four-column order -> columns of run, topic, measure."""
+
+
+def _column_rows(raw: bytes, path: str, topics: set[str]) -> list[tuple[int, ScoreRow]]:
+    lines = [(number, decode(line).split()) for number, line in enumerate(raw.split(b"\n"), start=1)]
+    lines = [(number, fields) for number, fields in lines if fields]
+    if lines and lines[0][1][-1].casefold() == "value":
+        lines = lines[1:]
+    for number, fields in lines:
+        if len(fields) not in (3, 4) or len(fields) != len(lines[0][1]):
+            shown = shorten(" ".join(fields))
+            raise FormatError(path, f"expected 3 or 4 columns throughout, found {len(fields)}: {shown!r}", number)
+    lines = [(number, fields) for number, fields in lines if fields[0] != "runid"]
+    if lines and len(lines[0][1]) == 3:
+        name = stem(path)
+        return [(number, ScoreRow(name, f[1], f[0], _parse_value(f[2], path, number))) for number, f in lines]
+    run, topic, measure = _order_of([fields for _, fields in lines], path, topics)
+    return [(number, ScoreRow(f[run], f[topic], f[measure], _parse_value(f[3], path, number))) for number, f in lines]
+
+
+def _order_of(rows: list[list[str]], path: str, topics: set[str]) -> tuple[int, int, int]:
+    """Tell the orders of four columns apart by the column that holds topics."""
+    known = topics | {ALL}
+    hits = {order: sum(row[columns[1]] in known for row in rows) for order, columns in _ORDERS.items()}
+    best = max(hits, key=lambda order: hits[order])
+    if rows and (not hits[best] or sum(count == hits[best] for count in hits.values()) > 1):
+        raise FormatError(
+            path, f"four columns in an unknown order: no 'all' row and no known topic tells {', '.join(_ORDERS)} apart"
+        )
+    return _ORDERS[best]
+
+
+def _parse_value(text: str, path: str, line: int) -> float | None:
+    if text == UNDEFINED:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise FormatError(path, f"value must be a finite number or {UNDEFINED!r} (got {shorten(text)!r})", line)
+    return value
+
+
+def _collect(path: str, rows: list[tuple[int, ScoreRow]]) -> Scores:
+    """Scores from rows; aggregates in the file are left out."""
+    found: dict[tuple[str, str, str], float | None] = {}
+    for line, row in rows:
+        key = row[:3]
+        if row.topic == ALL:
+            continue
+        if key in found:
+            raise FormatError(path, f"second value for run {row.run!r}, topic {row.topic!r}, {row.measure}", line)
+        found[key] = row.value
+    if not found:
+        raise FormatError(path, "no score of any topic")
+    runs = list(dict.fromkeys(run for run, _, _ in found))
+    topics = topic_order({topic for _, topic, _ in found})
+    measures = list(dict.fromkeys(measure for _, _, measure in found))
+    at = [{name: index for index, name in enumerate(names)} for names in (runs, topics, measures)]
+    values = np.full((len(runs), len(topics), len(measures)), np.nan)
+    present = np.zeros(values.shape, dtype=bool)
+    for key, value in found.items():
+        cell = tuple(place[name] for place, name in zip(at, key, strict=True))
+        present[cell] = True
+        values[cell] = math.nan if value is None else value
+    summed = frozenset(measure for measure in measures if measure.startswith(("num_", "Num")))
+    return Scores(tuple(runs), tuple(topics), tuple(measures), values, present, summed)

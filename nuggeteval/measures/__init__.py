@@ -1,0 +1,273 @@
+"""The measure table: name -> record; the order of the table is the order of all output.
+
+A record says everything about a measure but what the data are: its kernel, its parameters, what it
+means and who defined it, so that ``nuggeteval measures`` cannot drift from the code. A kernel takes
+a :class:`~nuggeteval.ranking.Ranked` run and its parameters and returns one value a topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nuggeteval.errors import ParameterError, UnknownNameError, shorten
+from nuggeteval.grammar import Measure, parse, parse_trec, split
+from nuggeteval.registry import load, suggestion
+
+__all__ = ["ALIASES", "NICKNAMES", "TABLE", "TREC_NAMES", "Param", "Record", "bind", "expand_names", "record_of"]
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of a measure.
+
+    Attributes:
+        default: its value where none is given.
+        meaning: one line for ``nuggeteval measures``.
+        check: whether a value is allowed.
+        rule: what ``check`` demands, for messages: "must be ...".
+    """
+
+    default: Any
+    meaning: str
+    check: Callable[[Any], bool]
+    rule: str
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def choice(default: str, options: tuple[str, ...], meaning: str) -> Param:
+    """A parameter with a fixed set of values."""
+    return Param(default, meaning, lambda value: value in options, f"one of {', '.join(options)}")
+
+
+def probability(default: float, meaning: str) -> Param:
+    """A parameter in [0, 1)."""
+
+    def check(value: Any) -> bool:
+        return (_is_int(value) or isinstance(value, float)) and 0 <= value < 1
+
+    return Param(default, meaning, check, "in [0, 1)")
+
+
+def integer(default: int | None, meaning: str) -> Param:
+    """A parameter that is an integer of at least 1."""
+    return Param(default, meaning, lambda value: _is_int(value) and value >= 1, "an integer of at least 1")
+
+
+REL = integer(None, "least grade that counts; by default that of --rel, else of the table's scale (1)")
+JUDGED_ONLY = Param(
+    False, "leave unjudged units out of the ranking first", lambda value: isinstance(value, bool), "True or False"
+)
+WEIGHTS = choice("none", ("none", "importance"), "weight nuggets by importance: vital 1, okay 0.5, or the bank's own")
+
+
+@dataclass(frozen=True)
+class Record:
+    """All there is to know about a measure.
+
+    Attributes:
+        kernel: ``kernel(ranked, cutoff=..., **params)`` -> values, shape (T,), NaN where undefined.
+        definition: in words and one formula.
+        citation: who defined it.
+        params: by name.
+        cutoff: ``required``, ``optional`` or ``none``.
+        views: what its units may be; empty for any.
+        needs: what it needs beside qrels and a run: ``bank``.
+        oracle: the program whose values it equals, if one computes it.
+        summed: its aggregate is the sum over topics, not the mean.
+        micro: kernel of the weights that make the mean a pooled one, where ``avg="micro"``.
+        higher_is_better: None for counts, which have no direction.
+    """
+
+    kernel: Callable[..., Any]
+    definition: str
+    citation: str
+    params: dict[str, Param]
+    cutoff: str = "none"
+    views: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    oracle: str = ""
+    summed: bool = False
+    micro: Callable[..., Any] | None = None
+    higher_is_better: bool | None = True
+
+
+TABLE: dict[str, str] = {
+    **dict.fromkeys(("num_q", "num_missing", "num_undefined", "num_failed"), "counts"),
+    **dict.fromkeys(("NumQ", "NumRet", "NumRel", "NumRelRet"), "adhoc"),
+    **dict.fromkeys(("AP", "Rprec", "RR", "P", "R", "Success", "Judged", "nDCG"), "adhoc"),
+    **dict.fromkeys(("alpha_nDCG", "alpha_DCG", "Cov", "StRecall"), "novelty"),
+    **dict.fromkeys(("nERR_IA", "ERR_IA", "nNRBP", "NRBP", "AP_IA", "P_IA"), "novelty"),
+    **dict.fromkeys(("Recall_NtN", "Precision_NtN", "F1_NtN", "Recall_NtR", "Precision_NtR"), "nuggets"),
+    **dict.fromkeys(("nugget_coverage", "avg_grade", "max_grade", "covered_count"), "nuggets"),
+    **dict.fromkeys(("A", "A_strict", "V", "V_strict", "W", "W_strict"), "nuggets"),
+}
+"""Measure -> module of this rack whose ``RECORDS`` hold it."""
+
+ALIASES: dict[str, str] = {
+    "MAP": "AP",
+    "MRR": "RR",
+    "RPrec": "Rprec",
+    "Precision": "P",
+    "Recall": "R",
+    "NDCG": "nDCG",
+    "α_nDCG": "alpha_nDCG",
+    "α_DCG": "alpha_DCG",
+    "alpha-nDCG": "alpha_nDCG",
+    "alpha-DCG": "alpha_DCG",
+    "coverage": "Cov",
+    "Coverage": "Cov",
+    "MAP_IA": "AP_IA",
+}
+
+NICKNAMES: dict[str, tuple[str, ...]] = {
+    "official": ("num_q", "AP", "P@10", "nDCG@5", "alpha_nDCG@10", "Cov@10", "StRecall@10"),
+    "novelty": (
+        "alpha_nDCG@20",
+        "Cov@20",
+        "StRecall@20",
+        "nERR_IA@20",
+        "ERR_IA@20",
+        "nNRBP",
+        "NRBP",
+        "AP_IA",
+        "P_IA@20",
+    ),
+    "lancer": ("P@10", "nDCG@10", "alpha_nDCG@10", "Cov@10"),
+    "ikat": ("nDCG@5", "P@20", "R@20", "R@1000", "AP"),
+    "cone": ("Precision_NtN", "Recall_NtN", "Recall_NtR"),
+    "longeval": ("nugget_coverage", "avg_grade", "max_grade", "covered_count"),
+    "autonuggetizer": ("V_strict", "V", "W_strict", "W", "A_strict", "A"),
+}
+"""Sets of measures that go by one name."""
+
+_TREC_CUTOFFS = ("5", "10", "15", "20", "30", "100", "200", "500", "1000")
+TREC_NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "num_ret": ("NumRet", ()),
+    "num_rel": ("NumRel", ()),
+    "num_rel_ret": ("NumRelRet", ()),
+    "map": ("AP", ()),
+    "Rprec": ("Rprec", ()),
+    "bpref": ("Bpref", ()),
+    "recip_rank": ("RR", ()),
+    "infAP": ("infAP", ()),
+    "ndcg": ("nDCG", ()),
+    "set_P": ("SetP", ()),
+    "set_recall": ("SetR", ()),
+    "set_F": ("SetF", ()),
+    "set_map": ("SetAP", ()),
+    "P": ("P", _TREC_CUTOFFS),
+    "recall": ("R", _TREC_CUTOFFS),
+    "ndcg_cut": ("nDCG", _TREC_CUTOFFS),
+    "map_cut": ("AP", _TREC_CUTOFFS),
+    "success": ("Success", ("1", "5", "10")),
+    "iprec_at_recall": (
+        "IPrec",
+        ("0.00", "0.10", "0.20", "0.30", "0.40", "0.50", "0.60", "0.70", "0.80", "0.90", "1.00"),
+    ),
+}
+"""trec_eval's measure -> (ours, the cutoffs that it has where none are given)."""
+
+
+def __getattr__(name: str) -> Any:
+    """``measures.alpha_nDCG @ 10``: every name of the table is a measure value."""
+    if name in TABLE or name in ALIASES:
+        return Measure(ALIASES.get(name, name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def record_of(name: str) -> Record:
+    """The record of one of our own measures.
+
+    Raises:
+        KeyError: the table has no such name.
+    """
+    records: dict[str, Record] = load(f"{__name__}.{TABLE[name]}:RECORDS")
+    return records[name]
+
+
+def expand_names(text: str) -> list[Measure]:
+    """The measures that a text names: nicknames, trec_eval names and lists are spelled out.
+
+    Args:
+        text: for example ``official``, ``nDCG@5 Cov@10``, ``ndcg_cut.5,10`` or ``P(rel=2)@10``.
+
+    Raises:
+        ParameterError: something that is not written as a measure is.
+    """
+    measures: list[Measure] = []
+    for part in split(text):
+        if part in NICKNAMES:
+            measures += [parse(name) for name in NICKNAMES[part]]
+        else:
+            measures += _from_trec(part) or [_canonical(parse(part))]
+    if not measures:
+        raise ParameterError("an empty list of measures")
+    return measures
+
+
+def _canonical(measure: Measure) -> Measure:
+    return replace(measure, name=ALIASES.get(measure.name, measure.name))
+
+
+def _from_trec(text: str) -> list[Measure]:
+    """The measures of a trec_eval name, labelled as trec_eval labels them; none for other names."""
+    found = parse_trec(text)
+    if found is None or found[0] not in TREC_NAMES:
+        return []
+    name, (ours, cutoffs) = found[0], TREC_NAMES[found[0]]
+    if found[1] and not cutoffs:
+        raise ParameterError(f"{shorten(text)}: trec_eval's {name} takes no cutoff")
+    measures = []
+    for cutoff in found[1] or cutoffs or (None,):
+        label = name if cutoff is None else f"{name}_{cutoff}"
+        at = None if cutoff is None else float(cutoff) if "." in cutoff else int(cutoff)
+        measures.append(Measure(ours, (), at, label))
+    return measures
+
+
+def bind(measure: Measure) -> tuple[Record, dict[str, Any]]:
+    """Check a measure against its record.
+
+    Returns:
+        (record, keyword arguments of its kernel, defaults filled in).
+
+    Raises:
+        UnknownNameError: no such measure in the table.
+        ParameterError: a parameter or cutoff that it does not take.
+    """
+    if measure.name not in TABLE:
+        raise UnknownNameError(f"unknown measure {shorten(str(measure))!r}{suggestion(measure.name, TABLE)}")
+    record = record_of(measure.name)
+    given = dict(measure.params)
+    for name, value in given.items():
+        _check_param(measure, record, name, value)
+    arguments = {name: given.get(name, param.default) for name, param in record.params.items()}
+    if record.cutoff != "none" or measure.cutoff is not None:
+        arguments["cutoff"] = _checked_cutoff(measure, record)
+    return record, arguments
+
+
+def _check_param(measure: Measure, record: Record, name: str, value: Any) -> None:
+    if name not in record.params:
+        known = ", ".join(record.params) or "none"
+        raise ParameterError(f"{measure}: {measure.name} has no parameter {name!r} (it has: {known})")
+    if not record.params[name].check(value):
+        raise ParameterError(f"{measure}: {name!r} must be {record.params[name].rule} (got {value!r})")
+
+
+def _checked_cutoff(measure: Measure, record: Record) -> int | None:
+    cutoff = measure.cutoff
+    if record.cutoff == "none":
+        raise ParameterError(f"{measure}: {measure.name} takes no cutoff")
+    if cutoff is None:
+        if record.cutoff == "required":
+            raise ParameterError(f"{measure}: {measure.name} needs a cutoff, for example {measure.name}@10")
+        return None
+    if not isinstance(cutoff, int) or cutoff < 1:
+        raise ParameterError(f"{measure}: cutoff must be an integer of at least 1 (got {cutoff})")
+    return cutoff

@@ -1,0 +1,190 @@
+"""Every problem of a file in one pass: what makes it unreadable (errors), and what smells (warnings)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from nuggeteval.columns import scan
+from nuggeteval.data import NuggetQrels, Run
+from nuggeteval.errors import DataError, FormatError
+from nuggeteval.files import read_bytes
+from nuggeteval.formats.nuggets import bank_from_bytes, read_bank
+from nuggeteval.formats.trec import QRELS_LAYOUT, RUN_LAYOUT, qrels_from_lines, read_qrels, run_from_lines
+from nuggeteval.ranking import rank
+from nuggeteval.registry import lookup
+
+__all__ = ["KINDS", "Problem", "problems"]
+
+ERROR, WARNING = "error", "warning"
+_SHOWN = 5
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong with a file; line 0 is the file as a whole."""
+
+    path: str
+    line: int
+    level: str
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{place}: {self.level}: {self.message}"
+
+
+def problems(kind: str, path: str, against: str | None = None) -> list[Problem]:
+    """Check a file.
+
+    Args:
+        kind: ``run``, ``qrels`` or ``bank``.
+        path: the file, compressed or not, or ``-``.
+        against: a file that it must fit: qrels for a run or a bank, a bank for qrels.
+
+    Returns:
+        all problems by line; those of the whole file come last.
+
+    Raises:
+        UnknownNameError: another kind.
+        FormatError, DataError: ``against`` cannot be read.
+    """
+    check = lookup(KINDS, kind, "kind of file")
+    try:
+        found = list(check(path, against))
+    except FormatError as error:
+        if error.path != path:
+            raise
+        found = [_from_error(error)]
+    return sorted(found, key=lambda problem: (problem.line == 0, problem.line))
+
+
+def _from_error(error: FormatError) -> Problem:
+    return Problem(error.path, error.line or 0, ERROR, error.message)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > _SHOWN else "")
+
+
+def _run_problems(path: str, against: str | None) -> Iterator[Problem]:
+    lines = scan(read_bytes(path), path, RUN_LAYOUT, strict=False)
+    run = run_from_lines(lines)
+    yield from map(_from_error, lines.errors)
+    if not len(run):
+        yield Problem(path, 0, ERROR, f"empty run: no line of {RUN_LAYOUT}")
+        return
+    for first, second in run.duplicates():
+        unit, topic = run.units[second], run.topics[run.topic[second]]
+        message = f"duplicate unit {unit!r} for topic {topic!r}, first on line {lines.line_of(first)}"
+        yield Problem(path, lines.line_of(second), ERROR, message)
+    for note in run.notes:
+        yield Problem(path, 0, WARNING, note.removeprefix(f"{path}: "))
+    if run.ranks is not None and (run.ranks < 0).any():
+        first = int(np.flatnonzero(run.ranks < 0)[0])
+        yield Problem(path, lines.line_of(first), WARNING, "rank is not an integer of at least 0; it is not used")
+    if against:
+        yield from _run_against(path, run.without_duplicates("first"), read_qrels(against))
+    else:
+        # Judged against its own records: what can be said without qrels.
+        every_unit = (
+            (run.topics[topic], "0", unit, 0) for topic, unit in zip(run.topic.tolist(), run.units, strict=True)
+        )
+        own = NuggetQrels.of(dict.fromkeys(every_unit), name=path)
+        yield from _ranking_problems(path, run.without_duplicates("first"), own)
+
+
+def _run_against(path: str, run: Run, qrels: NuggetQrels) -> Iterator[Problem]:
+    try:
+        ranked = rank(run, qrels)
+    except DataError as error:
+        yield Problem(path, 0, ERROR, str(error))
+        return
+    missing = [topic for topic, answered in zip(qrels.topics, ranked.answered, strict=True) if not answered]
+    if missing:
+        yield Problem(path, 0, WARNING, f"{len(missing)} topics of {qrels.name} have no line: {_listed(missing)}")
+    if ranked.unknown_topics:
+        unknown = list(ranked.unknown_topics)
+        yield Problem(path, 0, WARNING, f"{len(unknown)} topics are not in {qrels.name}: {_listed(unknown)}")
+    yield from _ranking_problems(path, run, qrels)
+
+
+def _ranking_problems(path: str, run: Run, qrels: NuggetQrels) -> Iterator[Problem]:
+    ranked = rank(run, qrels)
+    if ranked.tied_topics:
+        shown = _listed(list(ranked.tied_topics))
+        yield Problem(path, 0, WARNING, f"all scores are tied in {shown}; ids decide, the rank column is not used")
+    elif ranked.tied:
+        yield Problem(path, 0, WARNING, f"{ranked.tied} groups of tied scores; ordered by id, descending")
+    if ranked.disagreeing:
+        shown = _listed(list(ranked.disagreeing))
+        yield Problem(path, 0, WARNING, f"rank and score disagree in {shown}; the score decides")
+
+
+def _qrels_problems(path: str, against: str | None) -> Iterator[Problem]:
+    lines = scan(read_bytes(path), path, QRELS_LAYOUT, strict=False)
+    qrels = qrels_from_lines(lines, duplicates="max")
+    yield from map(_from_error, lines.errors)
+    if not len(qrels.unit):
+        yield Problem(path, 0, ERROR, f"empty qrels: no line of {QRELS_LAYOUT}")
+        return
+    first: dict[tuple[str, str, str], int] = {}
+    columns = (lines.column(name) for name in ("topic", "nugget", "unit"))
+    for record, key in enumerate(zip(*columns, strict=True)):
+        if first.setdefault(key, record) != record:
+            message = "duplicate judgment of unit {2!r} for topic {0!r}, nugget {1!r}, first on line ".format(*key)
+            yield Problem(path, lines.line_of(record), ERROR, f"{message}{lines.line_of(first[key])}")
+    positive = set(qrels.unit_topic[qrels.unit[qrels.grade >= 1]].tolist())
+    without = [topic for index, topic in enumerate(qrels.topics) if index not in positive]
+    if without:
+        yield Problem(path, 0, WARNING, f"topics without a grade above 0, which count 0: {_listed(without)}")
+    if against:
+        bank = read_bank(against)
+        yield from _table_and_bank(path, qrels, {(t, n.id) for t, ns in bank.nuggets.items() for n in ns}, bank.name)
+
+
+def _table_and_bank(path: str, qrels: NuggetQrels, declared: set[tuple[str, str]], name: str) -> Iterator[Problem]:
+    """Where the nuggets of a table and of a bank differ."""
+    topics = (qrels.topics[topic] for topic in qrels.nugget_topic)
+    judged = set(zip(topics, qrels.nugget_ids, strict=True))
+    if not judged & declared:
+        yield Problem(path, 0, ERROR, f"no nugget in common with {name}")
+        return
+    for pairs, message in (
+        (judged - declared, "nuggets are judged, but not in the bank"),
+        (declared - judged, "nuggets of the bank are not judged"),
+    ):
+        if pairs:
+            shown = _listed([" ".join(pair) for pair in sorted(pairs)])
+            yield Problem(path, 0, WARNING, f"{len(pairs)} {message} ({name}): {shown}")
+
+
+def _bank_problems(path: str, against: str | None) -> Iterator[Problem]:
+    bank, errors = bank_from_bytes(read_bytes(path), path)
+    yield from map(_from_error, errors)
+    if not bank.nuggets and not errors:
+        yield Problem(path, 0, ERROR, "empty nugget bank")
+    for topic, nuggets in bank.nuggets.items():
+        texts: dict[str, str] = {}
+        for nugget in nuggets:
+            twin = texts.setdefault(" ".join(nugget.text.casefold().split()), nugget.id)
+            if twin != nugget.id:
+                message = f"topic {topic!r}: nuggets {twin!r} and {nugget.id!r} have the same text"
+                yield Problem(path, 0, WARNING, message)
+        if not nuggets:
+            yield Problem(path, 0, WARNING, f"topic {topic!r} has no nugget: undefined for nugget measures")
+    unsaid = [nugget.id for nuggets in bank.nuggets.values() for nugget in nuggets if nugget.gain is None]
+    if unsaid and len(unsaid) < len(bank):
+        yield Problem(path, 0, WARNING, f"{len(unsaid)} of {len(bank)} nuggets have neither importance nor weight")
+    if against:
+        declared = {(topic, nugget.id) for topic, nuggets in bank.nuggets.items() for nugget in nuggets}
+        yield from _table_and_bank(path, read_qrels(against), declared, path)
+
+
+KINDS: dict[str, Callable[[str, str | None], Iterator[Problem]]] = {
+    "run": _run_problems,
+    "qrels": _qrels_problems,
+    "bank": _bank_problems,
+}
+"""Kind of file -> its check."""

@@ -1,0 +1,92 @@
+"""Make runs/demo-*.run from the texts and judgments in qrels/: ``make runs``.
+
+Four rankings of all 40 documents for each topic (demo-ideal: of those that carry a nugget):
+
+- demo-tfidf: sum over the words of the request of tf * idf, over the length of the document vector;
+- demo-keyword: how often the words of the title stand in the document;
+- demo-shuffled: the order of a hash of topic and document;
+- demo-ideal: the greedy ideal ranking that alpha-nDCG divides by, at rel 3.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from nuggeteval import Run, read_qrels, write_run
+from nuggeteval.measures.novelty import ALPHA, greedy_ideal
+
+ROOT = Path(__file__).resolve().parent.parent
+Ranking = dict[str, float]
+
+
+def read_jsonl(name: str) -> list[dict[str, str]]:
+    """The records of a file of the collection."""
+    return [json.loads(line) for line in (ROOT / "qrels" / name).read_text(encoding="utf-8").splitlines()]
+
+
+def words(text: str) -> list[str]:
+    """Lower-cased words, a plural s cut off."""
+    return [word.removesuffix("s") for word in re.findall(r"[a-z0-9]+", text.lower())]
+
+
+def tfidf(topic: dict[str, str], texts: dict[str, Counter[str]]) -> Ranking:
+    """Cosine of the request and the document, up to a factor that all documents share."""
+    frequency = Counter(word for counts in texts.values() for word in counts)
+    idf = {word: math.log(len(texts) / count) for word, count in frequency.items()}
+    request = set(words(f"{topic['title']} {topic['problem_statement']}")) & set(idf)
+    scores = {}
+    for document, counts in texts.items():
+        length = math.sqrt(math.fsum((count * idf[word]) ** 2 for word, count in counts.items()))
+        scores[document] = math.fsum(counts[word] * idf[word] ** 2 for word in sorted(request)) / length
+    return scores
+
+
+def keyword(topic: dict[str, str], texts: dict[str, Counter[str]]) -> Ranking:
+    """Occurrences of words of four letters and more of the title; many documents tie."""
+    title = {word for word in words(topic["title"]) if len(word) > 3}
+    return {document: float(sum(counts[word] for word in title)) for document, counts in texts.items()}
+
+
+def shuffled(topic: dict[str, str], texts: dict[str, Counter[str]]) -> Ranking:
+    """No order at all, but always the same."""
+    digest = {document: hashlib.sha256(f"{topic['topic']} {document}".encode()).hexdigest() for document in texts}
+    order = sorted(texts, key=digest.__getitem__)
+    return {document: float(len(order) - rank) for rank, document in enumerate(order)}
+
+
+def ideal() -> dict[str, Ranking]:
+    """The greedy ideal ranking of every topic."""
+    qrels = read_qrels(str(ROOT / "qrels" / "demo.qrels"))
+    units, gains = greedy_ideal(qrels, ALPHA, rel=3, weight=np.ones(len(qrels.nugget_ids)), depth=None)
+    rankings: dict[str, Ranking] = {}
+    for unit, topic, rank in zip(units, gains.topic, gains.rank, strict=True):
+        rankings.setdefault(qrels.topics[topic], {})[qrels.unit_ids[unit]] = 1.0 / float(rank)
+    return rankings
+
+
+def main() -> None:
+    """Write the four runs."""
+    documents = read_jsonl("demo.documents.jsonl")
+    texts = {entry["id"]: Counter(words(f"{entry['title']} {entry['text']}")) for entry in documents}
+    topics = read_jsonl("demo.topics.jsonl")
+    systems: dict[str, Callable[[dict[str, str], dict[str, Counter[str]]], Ranking]] = {
+        "tfidf": tfidf,
+        "keyword": keyword,
+        "shuffled": shuffled,
+    }
+    runs = {name: {topic["topic"]: score(topic, texts) for topic in topics} for name, score in systems.items()}
+    for name, rankings in {**runs, "ideal": ideal()}.items():
+        rounded = {t: {d: round(score, 6) for d, score in ranking.items()} for t, ranking in rankings.items()}
+        write_run(Run.of(rounded, f"demo-{name}"), str(ROOT / "runs" / f"demo-{name}.run"))
+
+
+if __name__ == "__main__":
+    main()
