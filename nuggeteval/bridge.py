@@ -62,6 +62,9 @@ def _check_theirs(measure: Measure, found: Any) -> None:
     cutoff = found.params.get("cutoff", 1)
     if isinstance(cutoff, int) and cutoff < 1:
         raise ParameterError(f"{measure}: cutoff must be at least 1 (got {cutoff})")
+    for name, info in found.SUPPORTED_PARAMS.items():
+        if info.required and name not in found.params:
+            raise ParameterError(f"{measure}: {name} must be given: {info.desc}")
     try:
         found.validate_params()
         able = [provider for provider in ir_measures.DefaultPipeline.providers if provider.supports(found)]

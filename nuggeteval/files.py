@@ -49,11 +49,14 @@ def _unzstd(raw: bytes) -> bytes:
             raise MissingDependencyError(
                 "reading .zst files needs zstandard before Python 3.14: pip install 'nuggeteval[zst]'"
             ) from error
-        reader = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True)
-        text = reader.decompress(raw)
-        if not reader.eof:
-            raise EOFError("compressed file ended before the end of the last frame") from None
-        return bytes(text)
+        text = b""
+        while raw:
+            frame = zstandard.ZstdDecompressor().decompressobj()
+            text += frame.decompress(raw)
+            if not frame.eof:
+                raise EOFError("compressed file ended before the end of a frame") from None
+            raw = frame.unused_data
+        return text
     return bytes(decompress(raw))
 
 

@@ -38,6 +38,7 @@ PAD = 8
 
 _BLOCK = 1 << 15
 _LONGEST_SORTED_AS_MATRIX = 256
+_LONGEST_BY_WORDS = 1024
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
@@ -184,12 +185,18 @@ class Ids:
         for k, rows in self._further_words():
             open_rows = np.flatnonzero(same) if rows is None else rows[same[rows]]
             same[open_rows] = self.take(open_rows).word(k) == other.take(open_rows).word(k)
+        if len(self) and self.length.max() > _LONGEST_BY_WORDS:
+            for row in np.flatnonzero(same & (self.length > _LONGEST_BY_WORDS)).tolist():
+                same[row] = self.raw(row) == other.raw(row)
         return same
 
     def _further_words(self) -> Iterator[tuple[int, IntArray | None]]:
-        """Each k > 0 that some id has a word for, with the rows that do; None where all do."""
-        shortest, longest = (self.length.min(), self.length.max()) if len(self) else (0, 0)
-        for k in range(1, -(-int(longest) // 8)):
+        """Each k > 0 that some id has a word for, with the rows that do; None where all do.
+
+        What very long ids have beyond their first kilobyte is left to those who ask.
+        """
+        shortest, longest = (int(self.length.min()), int(self.length.max())) if len(self) else (0, 0)
+        for k in range(1, -(-min(longest, _LONGEST_BY_WORDS) // 8)):
             yield k, None if shortest > 8 * k else np.flatnonzero(self.length > 8 * k)
 
     def argsort(self, groups: IntArray | None = None) -> IntArray:

@@ -165,6 +165,8 @@ def _bank_problems(path: str, against: str | None) -> Iterator[Problem]:
     yield from map(_from_error, errors)
     if not bank.nuggets and not errors:
         yield Problem(path, 0, ERROR, "empty nugget bank")
+    for note in bank.notes:
+        yield Problem(path, 0, WARNING, note.removeprefix(f"{path}: "))
     for topic, nuggets in bank.nuggets.items():
         texts: dict[str, str] = {}
         for nugget in nuggets:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nuggeteval.cli import note, write_lines
 from nuggeteval.data import ORDERS, VIEWS, NuggetQrels, Run, Scores
-from nuggeteval.errors import FormatError
+from nuggeteval.errors import FormatError, ParameterError
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.formats.scores import LAYOUTS, as_score_lines
 from nuggeteval.formats.trec import read_qrels, read_run
@@ -87,9 +87,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _check_usage(options: argparse.Namespace) -> None:
     if [options.qrels, *options.runs].count("-") > 1:
-        raise FormatError("-", "stdin can be read once only: for the qrels or for one run")
+        raise ParameterError("-: stdin can be read once only: for the qrels or for one run")
     if options.format == "trec_eval" and len(options.runs) > 1:
-        raise FormatError(options.runs[1], "trec_eval's layout has no column for the run: score one run, or --format")
+        raise ParameterError("trec_eval's layout has no column for the run: score one run, or choose another --format")
 
 
 def _read_qrels(options: argparse.Namespace) -> NuggetQrels:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from nuggeteval.data import Nugget, NuggetBank
 from nuggeteval.data.nuggets import nugget_problem
-from nuggeteval.errors import DataError, FormatError
+from nuggeteval.errors import DataError, FormatError, shorten
 from nuggeteval.files import json_records, read_bytes, write_text
 from nuggeteval.ids import encode
 
@@ -33,8 +33,8 @@ def read_bank(path: str) -> NuggetBank:
         path: a file, compressed or not, or ``-`` for stdin.
 
     Raises:
-        FormatError: naming file and line: not JSON, a key that is missing, an empty text, an id with
-            white space or twice in its topic, an importance or weight that cannot be.
+        FormatError: naming file and line: not JSON, a key that is missing, an id with white space
+            or twice in its topic, an importance or weight that cannot be.
     """
     bank, problems = bank_from_bytes(read_bytes(path), path)
     if problems:
@@ -66,7 +66,13 @@ def bank_from_bytes(raw: bytes, path: str) -> tuple[NuggetBank, list[FormatError
     except FormatError as error:
         problems.append(error)
     nuggets = {topic: tuple(entries) for topic, entries in found.items()}
-    return NuggetBank(path, nuggets, hashlib.sha256(raw).hexdigest()), problems
+    return NuggetBank(path, nuggets, hashlib.sha256(raw).hexdigest(), _blank_notes(path, nuggets)), problems
+
+
+def _blank_notes(path: str, bank: Mapping[str, tuple[Nugget, ...]]) -> tuple[str, ...]:
+    """Nuggets with an id and no text can be scored, since judgments name ids, but not judged."""
+    blank = [f"{topic} {nugget.id}" for topic, nuggets in bank.items() for nugget in nuggets if not nugget.text.strip()]
+    return (f"{path}: {len(blank)} nuggets have no text, but count: {', '.join(blank[:5])}",) if blank else ()
 
 
 def _topic_entries(record: dict[str, Any]) -> tuple[str, Sequence[dict[str, Any]]]:
@@ -98,12 +104,13 @@ def _identifier(record: dict[str, Any], keys: Sequence[str], what: str) -> str:
 
 
 def _nugget(topic: str, entry: dict[str, Any]) -> Nugget:
-    text = next((entry[key] for key in _TEXT_KEYS if entry.get(key) is not None), None)
-    if not isinstance(text, str) or not text.strip():
-        shown = next((str(entry[key]) for key in _ID_KEYS if key in entry), "?")
-        raise DataError(f"topic {topic!r}: nugget {shown!r} must have a text that is not empty")
+    text = next((entry[key] for key in _TEXT_KEYS if entry.get(key) is not None), "")
+    if not isinstance(text, str):
+        raise DataError(f"topic {topic!r}: text of a nugget must be a string (got {shorten(repr(text), 40)})")
     keys = _ID_KEYS if "nuggets" not in entry and not any(key in entry for key in _TOPIC_KEYS) else _ID_KEYS[1:]
     named = any(entry.get(key) is not None for key in keys)
+    if not named and not text.strip():
+        raise DataError(f"topic {topic!r}: a nugget has neither id nor text")
     identifier = _identifier(entry, keys, "nugget id") if named else stable_id(topic, text)
     importance, weight = entry.get("importance"), entry.get("weight")
     if weight is not None and (isinstance(weight, bool) or not isinstance(weight, int | float)):

@@ -163,21 +163,32 @@ _ORDERS = {"tot": (0, 2, 1), "ir_measures": (0, 1, 2), "rag4reports": (1, 0, 2)}
 """Four-column order -> columns of run, topic, measure."""
 
 
+_HEADER_NAMES = {"run_id": "run", "topic_id": "topic", "query_id": "topic", "qid": "topic"}
+
+
 def _column_rows(raw: bytes, path: str, topics: set[str]) -> list[tuple[int, ScoreRow]]:
     lines = [(number, decode(line).split()) for number, line in enumerate(raw.split(b"\n"), start=1)]
-    lines = [(number, fields) for number, fields in lines if fields]
-    if lines and lines[0][1][-1].casefold() == "value":
+    lines = [(number, fields) for number, fields in lines if fields and fields[0] != "runid"]
+    header = [_HEADER_NAMES.get(name, name) for name in lines[0][1]] if lines else []
+    if header[-1:] == ["value"]:
         lines = lines[1:]
+    width = len(lines[0][1]) if lines else 4
     for number, fields in lines:
-        if len(fields) not in (3, 4) or len(fields) != len(lines[0][1]):
+        if width not in (3, 4) or len(fields) != width:
             shown = shorten(" ".join(fields))
             raise FormatError(path, f"expected 3 or 4 columns throughout, found {len(fields)}: {shown!r}", number)
-    lines = [(number, fields) for number, fields in lines if fields[0] != "runid"]
-    if lines and len(lines[0][1]) == 3:
-        name = stem(path)
-        return [(number, ScoreRow(name, f[1], f[0], _parse_value(f[2], path, number))) for number, f in lines]
-    run, topic, measure = _order_of([fields for _, fields in lines], path, topics)
-    return [(number, ScoreRow(f[run], f[topic], f[measure], _parse_value(f[3], path, number))) for number, f in lines]
+    if sorted(header) == sorted(TSV_HEADER):
+        run, topic, measure = (header.index(name) for name in TSV_HEADER[:3])
+    elif width == 4:
+        run, topic, measure = _order_of([fields for _, fields in lines], path, topics)
+    else:
+        # trec_eval's three columns say nothing of the run: the file is named for it.
+        lines = [(number, [*fields, stem(path)]) for number, fields in lines]
+        run, topic, measure = 3, 1, 0
+    value = header.index("value") if sorted(header) == sorted(TSV_HEADER) else width - 1
+    return [
+        (number, ScoreRow(f[run], f[topic], f[measure], _parse_value(f[value], path, number))) for number, f in lines
+    ]
 
 
 def _order_of(rows: list[list[str]], path: str, topics: set[str]) -> tuple[int, int, int]:

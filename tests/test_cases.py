@@ -1,0 +1,287 @@
+"""Public bug reports about other tools, as small inputs: every case of four areas of open.json."""
+
+import base64
+import json
+import re
+
+import pytest
+from conftest import SHARED
+
+from nuggeteval import Inputs, NuggetQrels, Run, evaluate, read_scores
+
+AREAS = ("run parsing", "qrels", "measures", "aggregation")
+VALUE_CASES = [
+    "RP01",
+    "RP03",
+    "RP06",
+    "RP08",
+    "RP18",
+    "RP19",
+    "RP20",
+    "RP24",
+    "RP26",
+    "RP27",
+    "RP29",
+    "RP31",
+    "QR01",
+    "QR05",
+    "QR06",
+    "QR11",
+    "QR18",
+    "ME01",
+    "ME02",
+    "ME04",
+    "ME05",
+    "ME07",
+    "ME09",
+    "ME11",
+    "ME20",
+    "ME22",
+    "AG03",
+]
+ERROR_CASES = [
+    "RP09",
+    "RP10",
+    "RP12",
+    "RP13",
+    "RP14",
+    "RP16",
+    "RP23",
+    "RP33",
+    "RP35",
+    "QR03",
+    "QR08",
+    "QR12",
+    "QR14",
+    "ME14",
+]
+OTHER_CASES = ["RP04", "RP30", "RP37", "QR15", "QR17", "ME16", "ME18", "ME19", "AG01", "AG05", "AG06"]
+
+OURS = {
+    "coverage@1": "Cov@1",
+    "coverage@2": "Cov@2",
+    "coverage@5": "Cov@5",
+    "alpha-nDCG@5 (0.5)": "alpha_nDCG@5",
+    "alpha-nDCG@5 (0.9)": "alpha_nDCG(alpha=0.9)@5",
+    "P@2 (rel>=1)": "P@2",
+    "P@2 (rel>=2)": "P(rel=2)@2",
+    "AP (rel>=2)": "AP(rel=2)",
+}
+
+
+def load_cases():
+    path = SHARED / "cases" / "open.json"
+    if not path.exists():
+        return {}
+    return {case["id"]: case for case in json.loads(path.read_text(encoding="utf-8"))}
+
+
+CASES = load_cases()
+
+
+@pytest.fixture
+def unpack(shared, tmp_path):
+    """Write the files of a case and return (case, function from name to path)."""
+
+    def unpack_case(case_id):
+        case = CASES[case_id]
+        for name, text in case["files"].items():
+            (tmp_path / name).write_bytes(text.encode())
+        for name, text in case.get("files_b64", {}).items():
+            (tmp_path / name).write_bytes(base64.b64decode(text))
+        return case, lambda name: str(tmp_path / name)
+
+    return unpack_case
+
+
+def ours(name):
+    return OURS.get(name, name.replace("alpha-nDCG", "alpha_nDCG"))
+
+
+def table(out):
+    """{(measure, topic): value} of trec_eval's layout."""
+    rows = [line.split("\t") for line in out.splitlines()]
+    return {(measure.strip(), topic): float(value) for measure, topic, value in rows}
+
+
+def test_every_case_of_the_four_areas_is_tested_here(shared):
+    listed = {case["id"] for case in CASES.values() if case["area"] in AREAS}
+    assert sorted([*VALUE_CASES, *ERROR_CASES, *OTHER_CASES]) == sorted(listed)
+
+
+@pytest.mark.parametrize("case_id", VALUE_CASES)
+def test_value(case_id, unpack, cli):
+    case, path = unpack(case_id)
+    expected = {(ours(m), t): v for m, by_topic in case["expected"]["values"].items() for t, v in by_topic.items()}
+    run = next(name for name in (*case["files"], *case.get("files_b64", {})) if name.startswith("run"))
+    options = ["-q", *(f"-m{measure}" for measure in dict.fromkeys(measure for measure, _ in expected))]
+    if case_id == "AG03":
+        options += ["--topics", path("topics.txt")]
+    result = cli(*options, path("qrels.txt"), path(run))
+    assert result.code == 0, result.err
+    found = table(result.out)
+    for key, value in expected.items():
+        assert found[key] == pytest.approx(value, abs=5e-5), key
+    assert f"nuggeteval {'0.1.0'}" in result.err
+
+
+@pytest.mark.parametrize("case_id", ERROR_CASES)
+def test_error(case_id, unpack, cli):
+    case, path = unpack(case_id)
+    expected = case["expected"]
+    wanted = expected.get("message_must_name") or expected["or_error_naming"]
+    run = "run.txt" if "run.txt" in case["files"] else "nowhere.txt"
+    measure = "alpha_nDCG@5" if case_id == "ME14" else "nDCG@5"
+    result = cli("-m", measure, path("qrels.txt"), path(run))
+    assert result.code == 1
+    assert result.out == ""
+    for part in wanted:
+        if isinstance(part, int):
+            assert re.search(rf"\.txt:{part}\b", result.err), result.err
+        else:
+            # "expected 6 columns, found 5" stands around the names of the columns.
+            for phrase in part.split(", "):
+                assert phrase in result.err, result.err
+
+
+def test_RP03_the_run_tag_has_no_carriage_return(unpack, cli):
+    _, path = unpack("RP03")
+    result = cli("--format", "ir_measures", "-m", "nDCG@5", path("qrels.txt"), path("run.txt"))
+    assert result.out == "x\tall\tnDCG@5\t0.8600\n"
+
+
+def test_RP04_a_byte_order_mark_is_no_part_of_an_id(unpack, cli):
+    _, path = unpack("RP04")
+    result = cli("-q", "-m", "nDCG@5", path("qrels.txt"), path("run.txt"))
+    assert table(result.out) == {("nDCG@5", "t1"): 0.86, ("nDCG@5", "all"): 0.86}
+    assert "\ufeff" not in result.out + result.err
+
+
+def test_RP26_a_disagreement_of_rank_and_score_is_named(unpack, cli):
+    _, path = unpack("RP26")
+    assert "rank and score disagree in t1" in cli("-m", "AP", path("qrels.txt"), path("run.txt")).err
+
+
+def test_RP27_the_order_of_lines_decides_nothing(unpack, cli, tmp_path):
+    case, path = unpack("RP27")
+    lines = case["files"]["run.txt"].splitlines(keepends=True)
+    (tmp_path / "reversed.txt").write_text("".join(reversed(lines)))
+    results = {cli("-m", "nDCG@3,AP", path("qrels.txt"), path(name)).out for name in ("run.txt", "reversed.txt")}
+    assert len(results) == 1
+
+
+def test_RP30_mixed_tags_are_one_run_and_a_warning(unpack, cli):
+    _, path = unpack("RP30")
+    result = cli("--format", "ir_measures", "-m", "nDCG@5", path("qrels.txt"), path("run.txt"))
+    assert result.out == "run\tall\tnDCG@5\t0.8600\n"
+    assert "2 run tags are mixed (x, other)" in result.err
+
+
+@pytest.mark.parametrize("case_id", ["RP37", "AG01"])
+def test_no_topic_in_common(case_id, unpack, cli):
+    case, path = unpack(case_id)
+    result = cli("-m", "nDCG@5", path("qrels.txt"), path("run.txt"))
+    assert result.code == 1
+    assert result.out == ""
+    assert "no topic in common" in result.err
+    for name in ("qrels.txt", "run.txt"):
+        assert repr(case["files"][name].split()[0]) in result.err
+
+
+def test_QR05_topics_that_nobody_judged_are_named(unpack, cli):
+    _, path = unpack("QR05")
+    result = cli("-m", "num_q,nDCG@5", path("qrels.txt"), path("run.txt"))
+    assert table(result.out)["num_q", "all"] == 1
+    assert "1 topics are not in the qrels, ignored: t2" in result.err
+
+
+def test_QR06_missing_topics_count_and_are_named(unpack, cli):
+    _, path = unpack("QR06")
+    result = cli("-q", "-m", "num_q,num_missing", path("qrels.txt"), path("run.txt"))
+    assert table(result.out)["num_q", "all"] == 2
+    assert table(result.out)["num_missing", "t2"] == 1
+    assert "1 of 2 topics have no line and count 0: t2" in result.err
+
+
+def test_QR15_the_grade_of_a_document_is_the_largest_of_its_nuggets(unpack, cli):
+    _, path = unpack("QR15")
+    outs = [cli("-m", "nDCG@5", path(name), path("run.txt")).out for name in ("qrels.txt", "qrels_reordered.txt")]
+    assert outs[0] == outs[1]
+    # (4 / log2(3) + 1 / log2(4)) / (4 + 1 / log2(3)) = 3.0237 / 4.6309
+    assert table(outs[0])["nDCG@5", "all"] == pytest.approx(0.65294, abs=5e-5)
+
+
+def test_QR17_a_topic_without_judgments_shifts_nothing(unpack):
+    case, _ = unpack("QR17")
+    data = {}
+    exec(case["files"]["input.py"], data)  # the case is two literals
+    rows = [(t, "0", d, grade) for t, grades in data["QRELS"].items() for d, grade in grades.items()]
+    scores = evaluate("AP", Inputs(NuggetQrels.of(rows), [Run.of(data["RUN"])]))
+    assert scores.value("run", "AP", "q1") == 0.5
+    assert scores.value("run", "AP", "q3") == 0.25
+    assert "q2" not in scores.topics
+
+
+def test_ME09_one_tie_rule_for_all_measures(unpack, cli):
+    _, path = unpack("ME09")
+    result = cli("-m", "P@1,Cov@1,alpha_nDCG@1,nDCG@1", path("qrels.txt"), path("run.txt"))
+    # Units are ordered by id descending: the one that carries a single nugget is first for everyone.
+    assert table(result.out)["Cov@1", "all"] == pytest.approx(1 / 3, abs=5e-5)
+    assert table(result.out)["P@1", "all"] == 1.0
+    assert table(result.out)["nDCG@1", "all"] == 1.0
+
+
+def test_ME16_coverage_names_its_denominator(unpack, cli):
+    _, path = unpack("ME16")
+    found = table(cli("-m", "StRecall@5,Cov@5,alpha_nDCG@5", path("qrels.txt"), path("run.txt")).out)
+    assert found["StRecall@5", "all"] == 1.0
+    assert found["Cov@5", "all"] == 0.75
+    assert found["alpha_nDCG@5", "all"] == pytest.approx(0.913222, abs=5e-5)
+    assert "all declared nuggets" in cli("measures", "Cov").out
+
+
+def test_ME18_constant_scores_are_named(unpack, cli):
+    _, path = unpack("ME18")
+    result = cli("-m", "alpha_nDCG@2", path("qrels.txt"), path("run.txt"))
+    assert table(result.out)["alpha_nDCG@2", "all"] == 0.0
+    assert "all scores are tied in t1; the rank column is not used" in result.err
+
+
+@pytest.mark.parametrize("measure", ["ndgc@5", "nDCG@0", "nDCG@-1", "nDCG@five", "nDCG@5.5"])
+def test_ME19_impossible_measures_are_refused_before_scoring(measure, unpack, cli):
+    _, path = unpack("ME19")
+    result = cli("-m", measure, path("qrels.txt"), path("run.txt"))
+    assert result.code == 2
+    assert result.out == ""
+    assert measure in result.err
+    if measure.startswith("ndgc"):
+        assert "did you mean 'nDCG'" in result.err
+
+
+def test_ME22_how_many_topics_stands_beside_the_mean(unpack, cli):
+    _, path = unpack("ME22")
+    result = cli("-m", "nDCG@5,num_q,num_missing", path("qrels.txt"), path("run.txt"))
+    assert table(result.out) == {("nDCG@5", "all"): 0.3333, ("num_q", "all"): 3, ("num_missing", "all"): 1}
+    assert "topics 3|missing 1" in result.err
+
+
+def test_AG05_undefined_values_are_left_out_and_counted(unpack, write):
+    case, _ = unpack("AG05")
+    lines = case["files"]["scores.tsv"].splitlines()[1:]
+    rows = "".join("{}\t{}\tRecall_NtN\t{}\n".format(*line.split("\t")) for line in lines)
+    scores = read_scores(write("scores.tsv", "run\ttopic\tmeasure\tvalue\n" + rows))
+    assert scores.value("A", "Recall_NtN") == 0.75
+    assert scores.undefined(0, 0) == 1
+    assert scores.value("A", "Recall_NtN", "t2") is None
+
+
+def test_AG06_micro_averages_have_a_name_of_their_own(unpack, cli, write):
+    case, path = unpack("AG06")
+    gold = [json.loads(line) for line in case["files"]["gold.jsonl"].splitlines()]
+    matched = {m["topic"]: m["matched"] for m in map(json.loads, case["files"]["matched.jsonl"].splitlines())}
+    rows = "".join(f"{g['topic']} {g['nugget_id']} A {int(g['nugget_id'] in matched[g['topic']])}\n" for g in gold)
+    run = "".join(f"{topic} Q0 A 1 1 A\n" for topic in matched)
+    arguments = ("--bank", path("gold.jsonl"), write("qrels", rows), write("run", run))
+    found = table(cli("-m", "Recall_NtR", "-m", "Recall_NtR(avg=micro)", *arguments).out)
+    assert found["Recall_NtR", "all"] == 0.6
+    assert found["Recall_NtR(avg='micro')", "all"] == pytest.approx(0.272727, abs=5e-5)

@@ -1,0 +1,164 @@
+"""The house rules: who may import whom, which packages have one door, what an import costs."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nuggeteval
+from nuggeteval import cli, measures
+from nuggeteval.registry import load
+
+PACKAGE = Path(nuggeteval.__file__).parent
+
+RANKS = {
+    "errors": 0, "rows": 0, "ids": 0, "version": 0,
+    "data": 1, "registry": 1, "grammar": 1,
+    "files": 2, "columns": 2,
+    "formats": 3,
+    "ranking": 4,
+    "measures": 5,
+    "bridge": 6, "scoring": 6, "validate": 6,
+    "reports": 8,
+    "cli": 9,
+    "__init__": 10, "__main__": 10,
+}  # fmt: skip
+"""Room -> rank. A module imports rooms of a strictly lower rank, and its own rack's ``__init__``."""
+
+# Within rank 0, ids build on errors and rows; the two rooms of rank 6 that meet do so inside functions.
+ALLOWED = {("ids", "errors"), ("rows", "errors"), ("scoring", "bridge"), ("bridge", "scoring")}
+
+DOORS = {
+    "ir_measures": {"bridge"},
+    "pytrec_eval": {"bridge"},
+    "scipy": {"stats"},
+    "tabulate": {"reports"},
+    "openai": {"chat"},
+    "transformers": {"models"},
+    "onnxruntime": {"models"},
+    "ir_datasets": {"formats.irds"},
+    "zstandard": {"files"},
+}
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def name_of(path):
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def imported(path):
+    """(module, whether at the top of the file) for everything that a module imports, by name or lazily."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    top = set(map(id, tree.body))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, id(node) in top
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield node.module, id(node) in top
+
+
+def room(module):
+    return module.split(".")[0]
+
+
+def test_every_room_has_a_rank():
+    assert {room(name_of(path)) for path in MODULES} == set(RANKS)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_go_down(path):
+    mine = name_of(path)
+    for module, _ in imported(path):
+        if module == "nuggeteval":
+            assert RANKS[room(mine)] > 8, f"{mine} imports the package itself"
+        if not module.startswith("nuggeteval."):
+            continue
+        theirs = module.removeprefix("nuggeteval.")
+        own_rack = room(theirs) == room(mine) and (theirs == room(mine) or mine == room(mine))
+        lower = RANKS[room(theirs)] < RANKS[room(mine)]
+        assert lower or own_rack or (room(mine), room(theirs)) in ALLOWED, f"{mine} imports {theirs}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_rooms_of_one_rank_meet_inside_functions_only(path):
+    mine = name_of(path)
+    for module, at_top in imported(path):
+        if at_top and mine == "scoring":
+            assert module != "nuggeteval.bridge"
+        if at_top and mine == "bridge":
+            assert module != "nuggeteval.scoring"
+
+
+def test_lazy_strings_go_down_too():
+    for name, module in measures.TABLE.items():
+        assert name in load(f"nuggeteval.measures.{module}:RECORDS")
+        assert RANKS[room(f"measures.{module}")] == RANKS["measures"]
+    for module, _ in cli.COMMANDS.values():
+        assert room(module.removeprefix("nuggeteval.")) == "cli"
+        assert callable(load(f"{module}:run"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_one_door_for_every_package(path):
+    mine = name_of(path)
+    for module, at_top in imported(path):
+        package = module.split(".")[0]
+        if package in DOORS:
+            assert mine in DOORS[package], f"{mine} imports {package}"
+            assert not at_top, f"{mine} imports {package} before it is needed"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_only_the_command_line_prints_and_nothing_exits_or_asserts(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        assert not isinstance(node, ast.Assert)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+            assert room(name_of(path)) == "cli"
+        if isinstance(node, ast.Attribute) and node.attr == "exit":
+            assert name_of(path) == "__main__"
+
+
+def test_public_names():
+    assert nuggeteval.__all__ == sorted(nuggeteval.__all__, key=lambda name: (name.lower(), name)) or sorted(
+        nuggeteval.__all__
+    ) == sorted(set(nuggeteval.__all__))
+    for name in nuggeteval.__all__:
+        assert getattr(nuggeteval, name) is not None
+    assert set(nuggeteval._PUBLIC) == set(nuggeteval.__all__) - {"__version__"}
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        nuggeteval.nothing
+
+
+def modules_after(code):
+    out = subprocess.run(
+        [sys.executable, "-c", f"{code}; import sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    return set(out.stdout.splitlines()[-1].split())
+
+
+def test_import_and_version_need_no_numpy():
+    assert "numpy" not in modules_after("import nuggeteval")
+    code = "from nuggeteval.cli import main\ntry: main(['--version'])\nexcept SystemExit: pass\nx=1"
+    assert "numpy" not in modules_after(code)
+
+
+def test_a_small_score_imports_nothing_heavy(write):
+    qrels, run = write("q", "t n d 1\n"), write("r", "t Q0 d 1 1 x\n")
+    loaded = modules_after(f"from nuggeteval.cli import main; main([{qrels!r}, {run!r}])")
+    assert not loaded & {
+        "scipy",
+        "ir_measures",
+        "pytrec_eval",
+        "ir_datasets",
+        "openai",
+        "tabulate",
+        "numpy.ma",
+        "pandas",
+    }
