@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from nuggeteval.formats.trec import read_qrels, read_run, write_qrels, write_run
     from nuggeteval.grammar import Measure
     from nuggeteval.grammar import parse as parse_measure
-    from nuggeteval.scoring import Inputs, Policies, evaluate
+    from nuggeteval.policies import Policies
+    from nuggeteval.scoring import Inputs, evaluate
     from nuggeteval.validate import Problem, problems
 
 __all__ = [
@@ -79,7 +80,7 @@ _PUBLIC = {
     "NuggetEvalError": "errors",
     "NuggetQrels": "data",
     "ParameterError": "errors",
-    "Policies": "scoring",
+    "Policies": "policies",
     "Problem": "validate",
     "Run": "data",
     "Scores": "data",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,61 @@ from nuggeteval.data import NuggetQrels, Run
 from nuggeteval.errors import MissingDependencyError, ParameterError, UnknownNameError, shorten
 from nuggeteval.formats.irds import nugget_of
 from nuggeteval.grammar import Measure
-from nuggeteval.measures import ALIASES, TABLE, bind
+from nuggeteval.ids import Ids
+from nuggeteval.measures import ALIASES, TABLE, bind, record_of
 from nuggeteval.ranking import rank
 from nuggeteval.registry import suggestion
 from nuggeteval.rows import FloatArray
 
-__all__ = ["TheirRun", "calculate", "is_summed", "register", "their_measure"]
+__all__ = ["TheirRun", "Theirs", "as_their_run", "bind_theirs", "register"]
 
 TheirRun = dict[str, dict[str, float]]
 
 
-def their_measure(measure: Measure, rel: int | None = None) -> Any:
-    """The ir_measures object for a measure that is not in our table.
+@dataclass(frozen=True)
+class Theirs:
+    """A measure that ir_measures computes.
+
+    Attributes:
+        measure: as asked for.
+        found: the ir_measures object.
+        rel: least grade that counts, for grades that are counts of nuggets.
+    """
+
+    measure: Measure
+    found: Any
+    rel: int
+
+    @property
+    def name(self) -> str:
+        """How the measure is printed."""
+        return str(self.measure)
+
+    @property
+    def summed(self) -> bool:
+        """Whether its aggregate is a sum over topics."""
+        import ir_measures
+
+        return isinstance(self.found.aggregator(), ir_measures.SumAgg)
+
+    def values(self, qrels: NuggetQrels, run: TheirRun, adhoc: str) -> FloatArray:
+        """Its value for every topic of the table, their default where the run has none, shape (T,)."""
+        import ir_measures
+
+        def evaluator() -> Any:
+            table = qrels.memo(("their_qrels", adhoc, self.rel), lambda: _their_qrels(qrels, adhoc, self.rel))
+            judged = {topic: grades for topic, grades in table.items() if grades}
+            return ir_measures.evaluator([self.found], judged)
+
+        values = np.full(len(qrels.topics), float(self.found.DEFAULT))
+        for metric in qrels.memo(("evaluator", repr(self.found), adhoc, self.rel), evaluator).iter_calc(run):
+            if metric.query_id in qrels.topic_index:
+                values[qrels.topic_index[metric.query_id]] = metric.value
+        return values
+
+
+def bind_theirs(measure: Measure, rel: int) -> Theirs:
+    """Find and check a measure that is not in our table.
 
     Args:
         measure: name, parameters and cutoff.
@@ -45,7 +89,7 @@ def their_measure(measure: Measure, rel: int | None = None) -> Any:
     if measure.name not in known:
         raise UnknownNameError(f"unknown measure {shorten(str(measure))!r}{suggestion(measure.name, [*TABLE, *known])}")
     params = dict(measure.params)
-    if rel is not None and "rel" in known[measure.name].SUPPORTED_PARAMS:
+    if "rel" in known[measure.name].SUPPORTED_PARAMS:
         params.setdefault("rel", rel)
     found = known[measure.name](**params)
     if measure.cutoff is not None:
@@ -53,7 +97,7 @@ def their_measure(measure: Measure, rel: int | None = None) -> Any:
             raise ParameterError(f"{measure}: {measure.name} takes no cutoff")
         found = found @ measure.cutoff
     _check_theirs(measure, found)
-    return found
+    return Theirs(measure, found, rel)
 
 
 def _check_theirs(measure: Measure, found: Any) -> None:
@@ -75,13 +119,6 @@ def _check_theirs(measure: Measure, found: Any) -> None:
     if not any(provider.is_available() for provider in able):
         ways = "; ".join(filter(None, (provider.install_instructions() for provider in able)))
         raise MissingDependencyError(f"{measure} needs another package: {ways or able[0].NAME}")
-
-
-def is_summed(theirs: Any) -> bool:
-    """Whether the aggregate of an ir_measures measure is a sum over topics."""
-    import ir_measures
-
-    return isinstance(theirs.aggregator(), ir_measures.SumAgg)
 
 
 def as_their_run(run: Run, qrels: NuggetQrels, order: str, depth: int | None, judged_only: bool) -> TheirRun:
@@ -117,22 +154,6 @@ def _their_qrels(qrels: NuggetQrels, adhoc: str, rel: int) -> dict[str, dict[str
     return grades
 
 
-def calculate(theirs: Any, qrels: NuggetQrels, run: TheirRun, adhoc: str, rel: int) -> FloatArray:
-    """One of their measures for every topic, 0 where the run has none, shape (T,)."""
-    import ir_measures
-
-    def evaluator() -> Any:
-        table = qrels.memo(("their_qrels", adhoc, rel), lambda: _their_qrels(qrels, adhoc, rel))
-        judged = {topic: grades for topic, grades in table.items() if grades}
-        return ir_measures.evaluator([theirs], judged)
-
-    values = np.full(len(qrels.topics), float(theirs.DEFAULT))
-    for metric in qrels.memo(("evaluator", repr(theirs), adhoc, rel), evaluator).iter_calc(run):
-        if metric.query_id in qrels.topic_index:
-            values[qrels.topic_index[metric.query_id]] = metric.value
-    return values
-
-
 def register() -> None:
     """Make our measures known to ir_measures, computed by our kernels.
 
@@ -162,7 +183,7 @@ def _declare(name: str) -> Any:
     """One of our measures as ir_measures declares its own."""
     import ir_measures
 
-    record, _ = bind(Measure(name, (), 1)) if _takes_cutoff(name) else bind(Measure(name))
+    record = record_of(name)
     info = ir_measures.measures.ParamInfo
     params = {key: info(default=param.default, desc=param.meaning) for key, param in record.params.items()}
     if record.cutoff != "none":
@@ -176,12 +197,6 @@ def _declare(name: str) -> Any:
         "aggregator": lambda _self: ir_measures.SumAgg() if record.summed else _defined_mean(),
     }
     return type(f"_{name}", (ir_measures.measures.Measure,), body)()
-
-
-def _takes_cutoff(name: str) -> bool:
-    from nuggeteval.measures import record_of
-
-    return record_of(name).cutoff != "none"
 
 
 def _defined_mean() -> Any:
@@ -242,9 +257,7 @@ def _evaluator(measures: list[Any], qrels: NuggetQrels) -> Any:
     import ir_measures
     from ir_measures.util import RunConverter
 
-    from nuggeteval.scoring import Policies, bind_all, topic_values
-
-    bound = bind_all([_our_measure(measure) for measure in measures], Policies(), qrels)
+    bound = [bind(_our_measure(measure), qrels.scale.rel) for measure in measures]
 
     class NuggetEvalEvaluator(ir_measures.Evaluator):
         """Scores runs by nuggeteval's kernels."""
@@ -252,7 +265,7 @@ def _evaluator(measures: list[Any], qrels: NuggetQrels) -> Any:
         def _iter_calc(self, run: Any) -> Iterator[Any]:
             ranked = rank(_our_run(RunConverter(run)), qrels)
             for theirs, ours in zip(measures, bound, strict=True):
-                values = topic_values(ours, ranked)
+                values = ours.values(ranked)
                 for topic, value in zip(qrels.topics, values.tolist(), strict=True):
                     yield ir_measures.Metric(query_id=topic, measure=theirs, value=value)
 
@@ -261,8 +274,6 @@ def _evaluator(measures: list[Any], qrels: NuggetQrels) -> Any:
 
 def _our_run(converter: Any) -> Run:
     """A run from any of the shapes that ir_measures takes."""
-    from nuggeteval.ids import Ids
-
     rows = list(converter.as_namedtuple_iter())
     topics = {topic: index for index, topic in enumerate(dict.fromkeys(row.query_id for row in rows))}
     run = Run(

@@ -13,6 +13,8 @@ This is a leaf: it imports nothing of the package, so that every room can import
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 __all__ = [
     "DataError",
     "FormatError",
@@ -21,6 +23,7 @@ __all__ = [
     "NuggetEvalError",
     "ParameterError",
     "UnknownNameError",
+    "listed",
     "shorten",
 ]
 
@@ -65,6 +68,12 @@ class MissingDependencyError(NuggetEvalError):
 
 class JudgeError(NuggetEvalError):
     """A judge that cannot go on; the judgments written so far stay valid."""
+
+
+def listed(names: Sequence[str], limit: int = 5) -> str:
+    """The first of some names, and how many there are where that is not all."""
+    shown = ", ".join(names[:limit])
+    return f"{shown}, ... ({len(names)} in all)" if len(names) > limit else shown
 
 
 def shorten(text: str, limit: int = 80) -> str:

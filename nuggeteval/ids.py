@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nuggeteval.errors import DataError
+from nuggeteval.rows import BoolArray, IntArray
 
 __all__ = [
     "PAD",
@@ -30,7 +31,6 @@ __all__ = [
     "topic_order",
 ]
 
-IntArray = NDArray[np.int64]
 KeyArray = NDArray[np.uint64]
 
 PAD = 8
@@ -129,7 +129,7 @@ class Ids:
         ends = self.start + self.length
         return [bytes(text[a:b]) for a, b in zip(self.start.tolist(), ends.tolist(), strict=True)]
 
-    def changes(self) -> NDArray[np.bool_]:
+    def changes(self) -> BoolArray:
         """Where an id differs from the one before it; the first does, shape (n,)."""
         new = np.ones(len(self), dtype=bool)
         if len(self):
@@ -178,7 +178,7 @@ class Ids:
                 keys[rows] = mix(keys[rows] ^ self.take(rows).word(k))
         return keys
 
-    def equal(self, other: Ids) -> NDArray[np.bool_]:
+    def equal(self, other: Ids) -> BoolArray:
         """Where two columns of one length hold the same bytes, shape (n,)."""
         same = self.length == other.length
         same &= self.word(0) == other.word(0)
@@ -269,7 +269,7 @@ def group(ids: Ids, keys: KeyArray, part: IntArray) -> tuple[IntArray, IntArray]
 
 
 def _part_collisions(
-    ids: Ids, part: IntArray, code: IntArray, first: IntArray, same: NDArray[np.bool_]
+    ids: Ids, part: IntArray, code: IntArray, first: IntArray, same: BoolArray
 ) -> tuple[IntArray, IntArray]:
     """Give rows that only hash like their leader codes of their own."""
     extra: dict[tuple[int, bytes], int] = {}

@@ -9,7 +9,7 @@ import numpy as np
 
 from nuggeteval.columns import scan
 from nuggeteval.data import NuggetQrels, Run
-from nuggeteval.errors import DataError, FormatError
+from nuggeteval.errors import DataError, FormatError, listed
 from nuggeteval.files import read_bytes
 from nuggeteval.formats.nuggets import bank_from_bytes, read_bank
 from nuggeteval.formats.trec import QRELS_LAYOUT, RUN_LAYOUT, qrels_from_lines, read_qrels, run_from_lines
@@ -19,7 +19,6 @@ from nuggeteval.registry import lookup
 __all__ = ["KINDS", "Problem", "problems"]
 
 ERROR, WARNING = "error", "warning"
-_SHOWN = 5
 
 
 class Problem(NamedTuple):
@@ -64,10 +63,6 @@ def _from_error(error: FormatError) -> Problem:
     return Problem(error.path, error.line or 0, ERROR, error.message)
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (f", ... ({len(names)} in all)" if len(names) > _SHOWN else "")
-
-
 def _run_problems(path: str, against: str | None) -> Iterator[Problem]:
     lines = scan(read_bytes(path), path, RUN_LAYOUT, strict=False)
     run = run_from_lines(lines)
@@ -103,22 +98,22 @@ def _run_against(path: str, run: Run, qrels: NuggetQrels) -> Iterator[Problem]:
         return
     missing = [topic for topic, answered in zip(qrels.topics, ranked.answered, strict=True) if not answered]
     if missing:
-        yield Problem(path, 0, WARNING, f"{len(missing)} topics of {qrels.name} have no line: {_listed(missing)}")
+        yield Problem(path, 0, WARNING, f"{len(missing)} topics of {qrels.name} have no line: {listed(missing)}")
     if ranked.unknown_topics:
-        unknown = list(ranked.unknown_topics)
-        yield Problem(path, 0, WARNING, f"{len(unknown)} topics are not in {qrels.name}: {_listed(unknown)}")
+        unknown = ranked.unknown_topics
+        yield Problem(path, 0, WARNING, f"{len(unknown)} topics are not in {qrels.name}: {listed(unknown)}")
     yield from _ranking_problems(path, run, qrels)
 
 
 def _ranking_problems(path: str, run: Run, qrels: NuggetQrels) -> Iterator[Problem]:
     ranked = rank(run, qrels)
     if ranked.tied_topics:
-        shown = _listed(list(ranked.tied_topics))
+        shown = listed(ranked.tied_topics)
         yield Problem(path, 0, WARNING, f"all scores are tied in {shown}; ids decide, the rank column is not used")
     elif ranked.tied:
         yield Problem(path, 0, WARNING, f"{ranked.tied} groups of tied scores; ordered by id, descending")
     if ranked.disagreeing:
-        shown = _listed(list(ranked.disagreeing))
+        shown = listed(ranked.disagreeing)
         yield Problem(path, 0, WARNING, f"rank and score disagree in {shown}; the score decides")
 
 
@@ -138,7 +133,7 @@ def _qrels_problems(path: str, against: str | None) -> Iterator[Problem]:
     positive = set(qrels.unit_topic[qrels.unit[qrels.grade >= 1]].tolist())
     without = [topic for index, topic in enumerate(qrels.topics) if index not in positive]
     if without:
-        yield Problem(path, 0, WARNING, f"topics without a grade above 0, which count 0: {_listed(without)}")
+        yield Problem(path, 0, WARNING, f"topics without a grade above 0, which count 0: {listed(without)}")
     if against:
         bank = read_bank(against)
         yield from _table_and_bank(path, qrels, {(t, n.id) for t, ns in bank.nuggets.items() for n in ns}, bank.name)
@@ -156,7 +151,7 @@ def _table_and_bank(path: str, qrels: NuggetQrels, declared: set[tuple[str, str]
         (declared - judged, "nuggets of the bank are not judged"),
     ):
         if pairs:
-            shown = _listed([" ".join(pair) for pair in sorted(pairs)])
+            shown = listed([" ".join(pair) for pair in sorted(pairs)])
             yield Problem(path, 0, WARNING, f"{len(pairs)} {message} ({name}): {shown}")
 
 

@@ -12,9 +12,10 @@ from nuggeteval.errors import FormatError, ParameterError
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.formats.scores import LAYOUTS, as_score_lines
 from nuggeteval.formats.trec import read_qrels, read_run
+from nuggeteval.policies import ADHOC, TOPICS, UNDEFINED, Policies
 from nuggeteval.reports import RENDERERS, render
 from nuggeteval.rows import DUPLICATES
-from nuggeteval.scoring import ADHOC, TOPICS, UNDEFINED, Inputs, Policies, evaluate
+from nuggeteval.scoring import Inputs, evaluate
 
 __all__ = ["add_arguments", "run"]
 

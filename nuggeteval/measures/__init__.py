@@ -13,9 +13,22 @@ from typing import Any
 
 from nuggeteval.errors import ParameterError, UnknownNameError, shorten
 from nuggeteval.grammar import Measure, parse, parse_trec, split
+from nuggeteval.ranking import Ranked
 from nuggeteval.registry import load, suggestion
+from nuggeteval.rows import FloatArray
 
-__all__ = ["ALIASES", "NICKNAMES", "TABLE", "TREC_NAMES", "Param", "Record", "bind", "expand_names", "record_of"]
+__all__ = [
+    "ALIASES",
+    "NICKNAMES",
+    "TABLE",
+    "TREC_NAMES",
+    "Bound",
+    "Param",
+    "Record",
+    "bind",
+    "expand_names",
+    "record_of",
+]
 
 
 @dataclass(frozen=True)
@@ -230,11 +243,57 @@ def _from_trec(text: str) -> list[Measure]:
     return measures
 
 
-def bind(measure: Measure) -> tuple[Record, dict[str, Any]]:
-    """Check a measure against its record.
+@dataclass(frozen=True)
+class Bound:
+    """One of our measures, checked and ready to be computed.
 
-    Returns:
-        (record, keyword arguments of its kernel, defaults filled in).
+    Attributes:
+        measure: as asked for.
+        record: what it is.
+        arguments: what its kernel is called with, beside the ranking.
+        judged_only: whether it wants the ranking without unjudged units.
+        micro: whether its mean is pooled over topics.
+    """
+
+    measure: Measure
+    record: Record
+    arguments: dict[str, Any]
+    judged_only: bool = False
+    micro: bool = False
+
+    @property
+    def name(self) -> str:
+        """How the measure is printed."""
+        return str(self.measure)
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """What its units may be; empty for any."""
+        return self.record.views
+
+    @property
+    def summed(self) -> bool:
+        """Whether its aggregate is a sum."""
+        return self.record.summed
+
+    def values(self, ranked: Ranked) -> FloatArray:
+        """Its value for every topic of the table, NaN where undefined, shape (T,)."""
+        values: FloatArray = self.record.kernel(ranked.judged_only if self.judged_only else ranked, **self.arguments)
+        return values
+
+    def weights(self, ranked: Ranked) -> FloatArray | None:
+        """Weight of every topic in a pooled mean, shape (T,); None for a plain mean."""
+        return self.record.micro(ranked) if self.micro and self.record.micro else None
+
+
+def bind(measure: Measure, rel: int = 1, adhoc: str = "max", judged_only: bool = False) -> Bound:
+    """Check a measure against its record, and fill in what it does not say.
+
+    Args:
+        measure: one of the table.
+        rel: least grade that counts.
+        adhoc: grade of a unit from those of its nuggets.
+        judged_only: leave unjudged units out, whatever the measure says.
 
     Raises:
         UnknownNameError: no such measure in the table.
@@ -246,10 +305,16 @@ def bind(measure: Measure) -> tuple[Record, dict[str, Any]]:
     given = dict(measure.params)
     for name, value in given.items():
         _check_param(measure, record, name, value)
-    arguments = {name: given.get(name, param.default) for name, param in record.params.items()}
+    asked = {name: given.get(name, param.default) for name, param in record.params.items()}
     if record.cutoff != "none" or measure.cutoff is not None:
-        arguments["cutoff"] = _checked_cutoff(measure, record)
-    return record, arguments
+        asked["cutoff"] = _checked_cutoff(measure, record)
+    if record.params.get("rel") is REL and asked["rel"] is None:
+        asked["rel"] = rel
+    if "adhoc" in asked and "adhoc" not in given:
+        asked["adhoc"] = adhoc
+    only = bool(asked.pop("judged_only", False)) or judged_only
+    micro = asked.pop("avg", "macro") == "micro"
+    return Bound(measure, record, asked, only, micro)
 
 
 def _check_param(measure: Measure, record: Record, name: str, value: Any) -> None:

@@ -1,0 +1,94 @@
+"""What a reader of scores should know: sentences about the table, about each run, about the values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nuggeteval.data import NuggetQrels, Scores
+from nuggeteval.errors import listed
+from nuggeteval.measures import Bound
+from nuggeteval.policies import Policies
+from nuggeteval.ranking import Ranked
+from nuggeteval.rows import BoolArray
+
+__all__ = ["run_notes", "table_notes", "undefined_notes"]
+
+
+def table_notes(bound: Sequence[Bound], policies: Policies, qrels: NuggetQrels, rel: int) -> list[str]:
+    """What is worth knowing about the table, whatever the run."""
+    notes = []
+    if qrels.bank is not None:
+        notes += _bank_notes(qrels)
+    if rel == 1 and qrels.scale.top >= 5 and any(m.arguments.get("rel") == 1 for m in bound):
+        notes.append(
+            f"{qrels.name}: grades go up to {qrels.scale.top} and rel is 1, so that the faintest support counts; "
+            "-l 3 (CRUX, LANCER) or -l 4 (LongEval) sets the least grade that counts"
+        )
+    subtopics = any("weights" in m.record.params for m in bound)
+    if subtopics and qrels.bank is None and qrels.declared.max(initial=0) <= 1:
+        notes.append(f"{qrels.name}: every topic has one nugget at most: are these nugget qrels?")
+    if policies.depth and any(m.measure.name == "nDCG" and m.measure.cutoff is None for m in bound):
+        notes.append(
+            f"nDCG without cutoff of runs cut at {policies.depth}: its ideal ranking is not cut; nDCG@k is meant?"
+        )
+    if not isinstance(policies.topics, str | None):
+        unknown = [topic for topic in policies.topics if topic not in qrels.topic_index]
+        if unknown:
+            notes.append(f"listed topics that are not in {qrels.name}: {listed(unknown)}")
+    return notes
+
+
+def _bank_notes(qrels: NuggetQrels) -> list[str]:
+    bank = qrels.bank
+    if bank is None:
+        return []
+    notes = list(bank.notes)
+    if qrels.ignored_rows:
+        notes.append(f"{qrels.name}: {qrels.ignored_rows} rows for nuggets that {bank.name} does not declare, ignored")
+    only_bank = [topic for topic, judged in zip(qrels.topics, qrels.judged_topics, strict=True) if not judged]
+    if only_bank:
+        notes.append(f"topics of {bank.name} that {qrels.name} does not judge: {listed(only_bank)}")
+    without = [topic for topic in qrels.topics if not bank.nuggets.get(topic)]
+    if without:
+        notes.append(f"topics without a nugget in {bank.name}: {listed(without)}")
+    return notes
+
+
+def run_notes(name: str, counted: BoolArray, ranked: Ranked, policies: Policies) -> list[str]:
+    """What is worth knowing about a run, given which topics are averaged."""
+    notes = list(ranked.notes)
+    missing = [ranked.qrels.topics[index] for index in np.flatnonzero(counted & ~ranked.answered)]
+    if missing:
+        notes.append(
+            f"{name}: {len(missing)} of {int(counted.sum())} topics have no line and count 0: {listed(missing)}"
+        )
+    if ranked.unknown_topics:
+        count = len(ranked.unknown_topics)
+        notes.append(f"{name}: {count} topics are not in the qrels, ignored: {listed(ranked.unknown_topics)}")
+    if policies.order == "score":
+        if ranked.tied_topics:
+            notes.append(
+                f"{name}: all scores are tied in {listed(ranked.tied_topics)}; the rank column is not used, ids "
+                "decide (--order rank follows it)"
+            )
+        elif ranked.tied:
+            notes.append(f"{name}: {ranked.tied} groups of tied scores hold judged units; ordered by id, descending")
+        if ranked.disagreeing:
+            notes.append(
+                f"{name}: rank and score disagree in {listed(ranked.disagreeing)}; the score decides "
+                "(--order rank follows the rank column)"
+            )
+    return notes
+
+
+def undefined_notes(scores: Scores) -> list[str]:
+    """Measures that have no value for some topic of some run."""
+    notes = []
+    for m, measure in enumerate(scores.measures):
+        counts = [scores.undefined(r, m) for r in range(len(scores.runs))]
+        if max(counts) and measure != "num_undefined":
+            most = max(counts)
+            notes.append(f"{measure}: undefined for {most} of {len(scores.topics)} topics, left out of the mean")
+    return notes
