@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 
 from nuggeteval.data import NuggetQrels, Run
-from nuggeteval.errors import MissingDependencyError, ParameterError, UnknownNameError, shorten
+from nuggeteval.errors import DataError, MissingDependencyError, ParameterError, UnknownNameError, shorten
 from nuggeteval.formats.irds import nugget_of
 from nuggeteval.grammar import Measure
 from nuggeteval.ids import Ids
-from nuggeteval.measures import ALIASES, TABLE, bind, record_of
+from nuggeteval.measures import ALIASES, TABLE, bind, known_names, record_of
 from nuggeteval.ranking import rank
 from nuggeteval.registry import suggestion
 from nuggeteval.rows import FloatArray
 
-__all__ = ["TheirRun", "Theirs", "as_their_run", "bind_theirs", "register"]
+__all__ = ["TheirRun", "Theirs", "as_their_run", "bind_theirs", "describe_theirs", "register"]
 
 TheirRun = dict[str, dict[str, float]]
+"""A run by topic numbers from 1: some providers read no other topics (gdeval)."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,14 @@ class Theirs:
     Attributes:
         measure: as asked for.
         found: the ir_measures object.
-        rel: least grade that counts, for grades that are counts of nuggets.
+        rel: least grade that counts, where the grade of a unit is the number of its nuggets.
+        adhoc: grade of a unit from those of its nuggets.
     """
 
     measure: Measure
     found: Any
     rel: int
+    adhoc: str
 
     @property
     def name(self) -> str:
@@ -55,28 +58,32 @@ class Theirs:
 
         return isinstance(self.found.aggregator(), ir_measures.SumAgg)
 
-    def values(self, qrels: NuggetQrels, run: TheirRun, adhoc: str) -> FloatArray:
+    def values(self, qrels: NuggetQrels, run: TheirRun) -> FloatArray:
         """Its value for every topic of the table, their default where the run has none, shape (T,)."""
         import ir_measures
 
         def evaluator() -> Any:
-            table = qrels.memo(("their_qrels", adhoc, self.rel), lambda: _their_qrels(qrels, adhoc, self.rel))
-            judged = {topic: grades for topic, grades in table.items() if grades}
-            return ir_measures.evaluator([self.found], judged)
+            key = ("their_qrels", self.adhoc, self.rel)
+            table = qrels.memo(key, lambda: _their_qrels(qrels, self.adhoc, self.rel))
+            return ir_measures.evaluator([self.found], table)
 
         values = np.full(len(qrels.topics), float(self.found.DEFAULT))
-        for metric in qrels.memo(("evaluator", repr(self.found), adhoc, self.rel), evaluator).iter_calc(run):
-            if metric.query_id in qrels.topic_index:
-                values[qrels.topic_index[metric.query_id]] = metric.value
+        try:
+            for metric in qrels.memo(("evaluator", repr(self.found), self.adhoc, self.rel), evaluator).iter_calc(run):
+                values[int(metric.query_id) - 1] = metric.value
+        # Providers start other programs, and die of what those do not like.
+        except Exception as error:
+            raise DataError(f"{self.name}: ir_measures could not compute it: {error}") from error
         return values
 
 
-def bind_theirs(measure: Measure, rel: int) -> Theirs:
+def bind_theirs(measure: Measure, rel: int, adhoc: str = "max") -> Theirs:
     """Find and check a measure that is not in our table.
 
     Args:
         measure: name, parameters and cutoff.
         rel: least grade that counts, for measures that take one and are not given one.
+        adhoc: grade of a unit from those of its nuggets.
 
     Raises:
         UnknownNameError: ir_measures has no such measure either.
@@ -87,17 +94,40 @@ def bind_theirs(measure: Measure, rel: int) -> Theirs:
 
     known = ir_measures.measures.registry
     if measure.name not in known:
-        raise UnknownNameError(f"unknown measure {shorten(str(measure))!r}{suggestion(measure.name, [*TABLE, *known])}")
+        raise UnknownNameError(
+            f"unknown measure {shorten(str(measure))!r}{suggestion(measure.name, known_names(known))}"
+        )
     params = dict(measure.params)
     if "rel" in known[measure.name].SUPPORTED_PARAMS:
-        params.setdefault("rel", rel)
+        rel = params.setdefault("rel", rel)
+        if adhoc == "count":
+            params["rel"] = 1  # the grade is a number of nuggets, each of which counts at rel
     found = known[measure.name](**params)
     if measure.cutoff is not None:
         if found.AT_PARAM not in found.SUPPORTED_PARAMS:
             raise ParameterError(f"{measure}: {measure.name} takes no cutoff")
         found = found @ measure.cutoff
     _check_theirs(measure, found)
-    return Theirs(measure, found, rel)
+    return Theirs(measure, found, rel, adhoc)
+
+
+def describe_theirs(measure: Measure) -> str:
+    """What ir_measures says about one of its measures.
+
+    Raises:
+        UnknownNameError: it has no such measure.
+    """
+    import ir_measures
+
+    known = ir_measures.measures.registry
+    if measure.name not in known:
+        raise UnknownNameError(
+            f"unknown measure {shorten(str(measure))!r}{suggestion(measure.name, known_names(known))}"
+        )
+    found = known[measure.name]
+    about = " ".join((getattr(found, "SHORT_DESC", None) or found.__doc__ or "").split())
+    params = "; ".join(f"{name}: {info.desc}" for name, info in found.SUPPORTED_PARAMS.items())
+    return f"{about} Computed by ir_measures, on our ranking. Parameters: {params or 'none'}."
 
 
 def _check_theirs(measure: Measure, found: Any) -> None:
@@ -124,15 +154,21 @@ def _check_theirs(measure: Measure, found: Any) -> None:
 def as_their_run(run: Run, qrels: NuggetQrels, order: str, depth: int | None, judged_only: bool) -> TheirRun:
     """A run as ir_measures takes it, scored by negated rank."""
     rankings: TheirRun = {}
+    seen: dict[str, int] = {}
     judged = _judged_names(qrels) if judged_only else None
     for record in run.ordered(order)[0].tolist():
         topic = run.topics[int(run.topic[record])]
-        ranking = rankings.setdefault(topic, {})
-        position = len(ranking)
+        if topic not in qrels.topic_index:
+            continue
+        seen[topic] = seen.get(topic, 0) + 1
         unit = run.units[record]
-        if (depth is None or position < depth) and (judged is None or unit in judged.get(topic, ())):
-            ranking[unit] = -float(position)
+        if (depth is None or seen[topic] <= depth) and (judged is None or unit in judged[topic]):
+            rankings.setdefault(_number(qrels, topic), {})[unit] = -float(seen[topic])
     return rankings
+
+
+def _number(qrels: NuggetQrels, topic: str) -> str:
+    return str(qrels.topic_index[topic] + 1)
 
 
 def _judged_names(qrels: NuggetQrels) -> dict[str, set[str]]:
@@ -146,11 +182,11 @@ def _judged_names(qrels: NuggetQrels) -> dict[str, set[str]]:
 
 
 def _their_qrels(qrels: NuggetQrels, adhoc: str, rel: int) -> dict[str, dict[str, int]]:
-    """Ordinary qrels: one grade for each unit."""
-    grades: dict[str, dict[str, int]] = {topic: {} for topic in qrels.topics}
+    """Ordinary qrels by topic numbers: one grade for each unit."""
+    grades: dict[str, dict[str, int]] = {}
     values = qrels.unit_grades(adhoc, rel).tolist()
     for topic, unit, grade in zip(qrels.unit_topic.tolist(), qrels.unit_ids, values, strict=True):
-        grades[qrels.topics[topic]][unit] = grade
+        grades.setdefault(str(topic + 1), {})[unit] = grade
     return grades
 
 
@@ -165,11 +201,12 @@ def register() -> None:
 
     if _PROVIDER in ir_measures.providers.registry:
         return
-    ours = [name for name in TABLE if name not in ir_measures.measures.registry]
+    ours = [name for name in TABLE if name not in ir_measures.measures.registry and name != "num_undefined"]
     for name in ours:
         measure = _declare(name)
         ir_measures.measures.register(measure)
         setattr(ir_measures, name, measure)
+        ir_measures.__all__.append(name)
         setattr(ir_measures.measures, name, measure)
     provider = ir_measures.providers.register(_provider(ours))
     pipeline = ir_measures.DefaultPipeline.providers
@@ -185,7 +222,9 @@ def _declare(name: str) -> Any:
 
     record = record_of(name)
     info = ir_measures.measures.ParamInfo
-    params = {key: info(default=param.default, desc=param.meaning) for key, param in record.params.items()}
+    # A pooled mean needs weights, which their aggregation does not know.
+    own = {key: param for key, param in record.params.items() if key != "avg"}
+    params = {key: info(default=param.default, desc=param.meaning) for key, param in own.items()}
     if record.cutoff != "none":
         params["cutoff"] = info(dtype=int, required=record.cutoff == "required", desc="ranking cutoff threshold")
     body = {
@@ -232,6 +271,16 @@ def _provider(ours: list[str]) -> Any:
         NAME = _PROVIDER
         SUPPORTED_MEASURES = computed
 
+        def supports(self, measure: Any) -> bool:
+            """Whether our table takes these parameters; others are left to the next provider."""
+            if not super().supports(measure):
+                return False
+            try:
+                bind(_our_measure(measure))
+            except ParameterError:
+                return measure.NAME in ours
+            return True
+
         def _evaluator(self, measures: Iterable[Any], qrels: Any) -> Any:
             return _evaluator(list(measures), _our_qrels(qrels))
 
@@ -257,7 +306,7 @@ def _evaluator(measures: list[Any], qrels: NuggetQrels) -> Any:
     import ir_measures
     from ir_measures.util import RunConverter
 
-    bound = [bind(_our_measure(measure), qrels.scale.rel) for measure in measures]
+    bound = [bind(_our_measure(measure), scale_rel=qrels.scale.rel) for measure in measures]
 
     class NuggetEvalEvaluator(ir_measures.Evaluator):
         """Scores runs by nuggeteval's kernels."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,14 +30,20 @@ _POINT = 46
 _MINUS = 45
 _IS_SPACE = np.zeros(256, dtype=bool)
 _IS_SPACE[list(b" \t\n\v\f\r")] = True
-_TOKEN = re.compile(rb"[^ \t\n\v\f\r]+")
+_HEADERS = {"score", "sim", "similarity", "value", "grade", "rel", "relevance", "label", "judgment", "judgement"}
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What a line must look like: the names of its columns, in order."""
+    """What a line must look like.
+
+    Attributes:
+        columns: the names of its columns, in order.
+        others: what lines with another number of columns probably are.
+    """
 
     columns: tuple[str, ...]
+    others: dict[int, str] = field(default_factory=dict)
 
     @property
     def width(self) -> int:
@@ -77,9 +84,17 @@ class Lines:
         index = self.layout.columns.index(name)
         return Ids(self.buffer, self.start[index], self.length[index])
 
+    @cached_property
+    def _newlines(self) -> IntArray:
+        return np.flatnonzero(self.buffer == _NEWLINE)
+
+    def line_at(self, offset: int) -> int:
+        """The 1-based physical line of an offset in the buffer."""
+        return 1 + int(np.searchsorted(self._newlines, offset))
+
     def line_of(self, record: int) -> int:
         """The 1-based physical line of a record."""
-        return 1 + int(np.count_nonzero(self.buffer[PAD : self.start[0, record]] == _NEWLINE))
+        return self.line_at(int(self.start[0, record]))
 
     def error(self, record: int, message: str) -> None:
         """Raise, or collect, a malformed record."""
@@ -101,7 +116,8 @@ class Lines:
             if self.buffer[self.start[0, record]] == _HASH and self._starts_line(record):
                 self.comments[int(self.start[0, record])] = self._line_text(record)
             else:
-                self.error(record, f"{column} must be {rule} (got {shorten(tokens[record])!r})")
+                header = "; a header line?" if record == 0 and tokens[record].casefold() in _HEADERS else ""
+                self.error(record, f"{column} must be {rule} (got {shorten(tokens[record])!r}){header}")
         self.keep(~bad)
 
     def _starts_line(self, record: int) -> bool:
@@ -177,8 +193,8 @@ def _scan_chunk(lines: Lines, begin: int, end: int) -> IntArray:
 
 def _refuse_binary(lines: Lines, chunk: NDArray[np.uint8], begin: int) -> None:
     where = begin + int(np.argmin(chunk))
-    line = 1 + int(np.count_nonzero(lines.buffer[PAD:where] == _NEWLINE))
-    raise FormatError(lines.path, f"NUL byte: a binary file? expected text lines of {lines.layout}", line)
+    message = f"NUL byte: a binary file? expected text lines of {lines.layout}"
+    raise FormatError(lines.path, message, lines.line_at(where))
 
 
 def _scan_irregular(lines: Lines, begin: int, end: int, edges: IntArray) -> IntArray:
@@ -204,9 +220,17 @@ def _irregular(lines: Lines, at: int, begin: int, end: int, found: int) -> None:
     if at == begin and lines.buffer[at] == _HASH:
         lines.comments[at] = text
         return
-    number = 1 + int(np.count_nonzero(lines.buffer[PAD:at] == _NEWLINE))
-    message = f"expected {lines.layout}, found {found}: {shorten(text)!r}"
-    lines._fail(FormatError(lines.path, message, number))
+    message = f"expected {lines.layout}, found {found}: {shorten(text)!r}{_hint(text, found, lines.layout)}"
+    lines._fail(FormatError(lines.path, message, lines.line_at(at)))
+
+
+def _hint(text: str, found: int, layout: Layout) -> str:
+    """What a file of another kind probably is."""
+    if text.startswith(("{", "[")):
+        return "; this is JSON"
+    if found == 1 and text.count(",") >= layout.width - 1:
+        return "; separated by commas? columns are separated by blanks or tabs"
+    return f"; {layout.others[found]}" if found in layout.others else ""
 
 
 _ONES = np.uint64(0x0101010101010101)

@@ -85,6 +85,8 @@ def read_bytes(path: str) -> bytes:
 
 
 def _read_raw(path: str) -> bytes:
+    if path == STDIN and sys.stdin is None:
+        raise FormatError(path, "stdin is closed")
     try:
         return sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     except FileNotFoundError as error:

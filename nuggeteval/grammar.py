@@ -6,6 +6,7 @@ A measure is a value: ``str(parse(text))`` parses to an equal one.
 from __future__ import annotations
 
 import ast
+import math
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -92,7 +93,12 @@ def parse(text: str) -> Measure:
     """
     match = _CALL.fullmatch(text.strip())
     if not match:
-        raise ParameterError(f"{shorten(text)!r} is no measure: write name, name@cutoff or name(param=value)@cutoff")
+        hint = (
+            "a cutoff alone? write P@5,P@10 or P.5,10"
+            if text.strip().isdigit()
+            else "write name, name@cutoff or name(param=value)@cutoff"
+        )
+        raise ParameterError(f"{shorten(text)!r} is no measure: {hint}")
     params = _parse_params(text, match["params"] or "")
     cutoff = None if match["cutoff"] is None else _parse_cutoff(text, match["cutoff"])
     return Measure(match["name"], tuple(sorted(params.items())), cutoff)
@@ -100,9 +106,12 @@ def parse(text: str) -> Measure:
 
 def _parse_cutoff(text: str, cutoff: str) -> int | float:
     try:
-        return int(cutoff) if re.fullmatch(r"[+-]?[0-9]+", cutoff, re.ASCII) else float(cutoff)
+        value = int(cutoff) if re.fullmatch(r"[+-]?[0-9]{1,20}", cutoff, re.ASCII) else float(cutoff)
     except ValueError:
-        raise ParameterError(f"{shorten(text)}: cutoff must be a number (got {shorten(cutoff)!r})") from None
+        value = math.nan
+    if not math.isfinite(value):
+        raise ParameterError(f"{shorten(text)}: cutoff must be a number (got {shorten(cutoff)!r})")
+    return value
 
 
 def _parse_params(text: str, params: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,10 @@ def encode(text: str) -> bytes:
     """The bytes of an id; undecodable bytes that :func:`decode` kept come back as they were.
 
     Raises:
-        DataError: a lone surrogate, which no byte string stands for.
+        DataError: no string, or a lone surrogate, which no byte string stands for.
     """
+    if not isinstance(text, str):
+        raise DataError(f"ids must be strings (got {text!r})")
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
@@ -176,6 +179,8 @@ class Ids:
                 keys = mix(keys ^ self.word(k))
             else:
                 keys[rows] = mix(keys[rows] ^ self.take(rows).word(k))
+        for row in np.flatnonzero(self.length > _LONGEST_BY_WORDS).tolist():
+            keys[row] ^= np.uint64(int.from_bytes(blake2b(self.raw(row), digest_size=8).digest(), "little"))
         return keys
 
     def equal(self, other: Ids) -> BoolArray:

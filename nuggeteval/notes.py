@@ -21,11 +21,15 @@ def table_notes(bound: Sequence[Bound], policies: Policies, qrels: NuggetQrels, 
     notes = []
     if qrels.bank is not None:
         notes += _bank_notes(qrels)
-    if rel == 1 and qrels.scale.top >= 5 and any(m.arguments.get("rel") == 1 for m in bound):
+    if rel == 1 and qrels.scale.top >= 5 and any(m.arguments.get("rel") == 1 and not _ignores_rel(m) for m in bound):
         notes.append(
             f"{qrels.name}: grades go up to {qrels.scale.top} and rel is 1, so that the faintest support counts; "
             "-l 3 (CRUX, LANCER) or -l 4 (LongEval) sets the least grade that counts"
         )
+    for measure in bound:
+        least = measure.arguments.get("rel")
+        if isinstance(least, int) and least > qrels.scale.top and not _ignores_rel(measure):
+            notes.append(f"{measure.name}: no grade of {qrels.name} reaches {least}; they go up to {qrels.scale.top}")
     subtopics = any("weights" in m.record.params for m in bound)
     if subtopics and qrels.bank is None and qrels.declared.max(initial=0) <= 1:
         notes.append(f"{qrels.name}: every topic has one nugget at most: are these nugget qrels?")
@@ -38,6 +42,11 @@ def table_notes(bound: Sequence[Bound], policies: Policies, qrels: NuggetQrels, 
         if unknown:
             notes.append(f"listed topics that are not in {qrels.name}: {listed(unknown)}")
     return notes
+
+
+def _ignores_rel(measure: Bound) -> bool:
+    """NDCG takes grades as they are, unless it counts nuggets."""
+    return measure.measure.name == "nDCG" and measure.arguments["adhoc"] != "count"
 
 
 def _bank_notes(qrels: NuggetQrels) -> list[str]:
@@ -64,6 +73,10 @@ def run_notes(name: str, counted: BoolArray, ranked: Ranked, policies: Policies)
         notes.append(
             f"{name}: {len(missing)} of {int(counted.sum())} topics have no line and count 0: {listed(missing)}"
         )
+    if policies.topics == "run" and (left := int(np.count_nonzero(ranked.qrels.judged_topics & ~ranked.answered))):
+        notes.append(f"{name}: {left} topics of the qrels have no line and are in no mean (--topics run)")
+    if not len(ranked.unit):
+        notes.append(f"{name}: no unit is judged: {_example_units(ranked)}")
     if ranked.unknown_topics:
         count = len(ranked.unknown_topics)
         notes.append(f"{name}: {count} topics are not in the qrels, ignored: {listed(ranked.unknown_topics)}")
@@ -73,7 +86,7 @@ def run_notes(name: str, counted: BoolArray, ranked: Ranked, policies: Policies)
                 f"{name}: all scores are tied in {listed(ranked.tied_topics)}; the rank column is not used, ids "
                 "decide (--order rank follows it)"
             )
-        elif ranked.tied:
+        if ranked.tied:
             notes.append(f"{name}: {ranked.tied} groups of tied scores hold judged units; ordered by id, descending")
         if ranked.disagreeing:
             notes.append(
@@ -81,6 +94,11 @@ def run_notes(name: str, counted: BoolArray, ranked: Ranked, policies: Policies)
                 "(--order rank follows the rank column)"
             )
     return notes
+
+
+def _example_units(ranked: Ranked) -> str:
+    theirs = ranked.qrels.unit_ids[0] if len(ranked.qrels.unit_ids) else "none"
+    return f"units of the run are like {ranked.example!r}, units of the qrels like {theirs!r}"
 
 
 def undefined_notes(scores: Scores) -> list[str]:

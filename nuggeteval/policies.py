@@ -53,8 +53,8 @@ class Policies:
             raise ParameterError(f"topics must be one of {', '.join(TOPICS)}, or a sequence (got {self.topics!r})")
         for name in ("rel", "depth"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ParameterError(f"{name} must be at least 1 (got {value})")
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+                raise ParameterError(f"{name} must be an integer of at least 1 (got {value!r})")
 
     def __str__(self) -> str:
         """The choices that are not the default, for signatures."""

@@ -14,9 +14,9 @@ import numpy as np
 
 from nuggeteval.data import NuggetQrels, Run
 from nuggeteval.errors import DataError, ParameterError
-from nuggeteval.rows import BoolArray, IntArray, changes, position_within, times_before
+from nuggeteval.rows import BoolArray, FloatArray, IntArray, changes, position_within, times_before
 
-__all__ = ["Pairs", "Ranked", "rank"]
+__all__ = ["Pairs", "Ranked", "no_common_topic", "rank"]
 
 
 class Pairs(NamedTuple):
@@ -40,6 +40,8 @@ class Ranked:
         qrels: the table that was joined; T topics, U units.
         topic, unit, rank: of each judged unit, by topic and then rank, each shape (judged,).
         retrieved: number of units of the run in each topic, shape (T,).
+        answered: topics for which the run has a unit, judged or not, shape (T,).
+        example: a unit of the run, for messages.
         unknown_topics: topics of the run that the qrels do not have.
         tied: groups of tied units, judged ones among them.
         tied_topics: topics whose units all have one score.
@@ -53,6 +55,8 @@ class Ranked:
     unit: IntArray
     rank: IntArray
     retrieved: IntArray
+    answered: BoolArray
+    example: str = ""
     unknown_topics: tuple[str, ...] = ()
     tied: int = 0
     tied_topics: tuple[str, ...] = ()
@@ -60,16 +64,17 @@ class Ranked:
     notes: tuple[str, ...] = ()
     _pairs: dict[int, Pairs] = field(default_factory=dict, init=False, repr=False)
 
-    @cached_property
-    def answered(self) -> BoolArray:
-        """Topics for which the run has a unit, shape (T,)."""
-        return self.retrieved > 0
-
     def pairs(self, rel: int) -> Pairs:
         """The nuggets that the ranking shows, in order, at a least grade of ``rel``."""
         if rel not in self._pairs:
             self._pairs[rel] = expand(self.qrels, self.topic, self.rank, self.unit, rel)
         return self._pairs[rel]
+
+    def defined(self, values: FloatArray) -> FloatArray:
+        """These values, NaN for topics without declared nuggets, shape (T,)."""
+        values = values.copy()
+        values[self.qrels.declared == 0] = np.nan
+        return values
 
     @cached_property
     def judged_only(self) -> Ranked:
@@ -101,46 +106,54 @@ def rank(run: Run, qrels: NuggetQrels, order: str = "score", depth: int | None =
         raise ParameterError(f"depth must be at least 1 (got {depth})")
     place = np.array([qrels.topic_index.get(topic, -1) for topic in run.topics], dtype=np.int64)
     if (place < 0).all():
-        raise DataError(_no_common_topic(run, qrels))
-    unit = _judged_unit(run, qrels)
+        raise DataError(no_common_topic(run, qrels))
+    unit = _judged_unit(run, qrels, place)
     ranks, ties = _ranks(run, unit >= 0, order)
     topic = place[run.topic]
     kept = (topic >= 0) & (ranks <= (depth or len(run)))
     judged = np.flatnonzero(kept & (unit >= 0))
     judged = judged[np.lexsort((ranks[judged], topic[judged]))]
+    retrieved = np.bincount(topic[kept], minlength=len(qrels.topics))
+    known = qrels.topic_index
     return Ranked(
         name=run.name,
         qrels=qrels,
         topic=topic[judged],
         unit=unit[judged],
         rank=ranks[judged],
-        retrieved=np.bincount(topic[kept], minlength=len(qrels.topics)),
+        retrieved=retrieved,
+        answered=retrieved > 0,
+        example=run.units[0] if len(run) else "",
         unknown_topics=tuple(run.topics[index] for index in np.flatnonzero(place < 0)),
         tied=ties,
-        tied_topics=run.tied_topics(),
-        disagreeing=run.rank_disagreements(),
+        tied_topics=tuple(topic for topic in run.tied_topics() if topic in known),
+        disagreeing=tuple(topic for topic in run.rank_disagreements() if topic in known),
         notes=run.notes,
     )
 
 
-def _no_common_topic(run: Run, qrels: NuggetQrels) -> str:
-    theirs, ours = (", ".join(map(repr, sorted(topics)[:3])) for topics in (run.topics, qrels.topics))
+def no_common_topic(run: Run, qrels: NuggetQrels) -> str:
+    """The message for a run and qrels that do not belong together."""
+    judged = [topic for topic, has_rows in zip(qrels.topics, qrels.judged_topics, strict=True) if has_rows]
+    theirs, ours = (", ".join(map(repr, sorted(topics)[:3])) for topics in (run.topics, judged))
     return (
-        f"run {run.name} and {qrels.name} have no topic in common: topics of the run are {theirs}, ...; "
+        f"{run.source or run.name} and {qrels.name} have no topic in common: topics of the run are {theirs}, ...; "
         f"topics of the qrels are {ours}, ..."
     )
 
 
-def _judged_unit(run: Run, qrels: NuggetQrels) -> IntArray:
-    """The unit of the qrels that each record is, -1 for an unjudged one, shape (n,)."""
+def _judged_unit(run: Run, qrels: NuggetQrels, place: IntArray) -> IntArray:
+    """The unit of the qrels that each record is, -1 for an unjudged one, shape (n,).
+
+    ``place`` is the number in the qrels of each topic of the run, -1 for others.
+    """
     found = np.full(len(run), -1, dtype=np.int64)
     mask, cut, position = run.sorted_keys
     keys, unit = qrels.unit_keys
     wanted = keys & mask
     at = np.searchsorted(cut, wanted)
-    place = np.array([qrels.topic_index.get(topic, -1) for topic in run.topics], dtype=np.int64)
     # Equal hashes are candidates; all but a handful of units are settled by the first one.
-    while len(unit):
+    while len(unit) and len(cut):
         near = np.minimum(at, len(cut) - 1)
         candidate = (at < len(cut)) & (cut[near] == wanted)
         unit, wanted, at, near = unit[candidate], wanted[candidate], at[candidate], near[candidate]

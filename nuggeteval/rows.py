@@ -18,6 +18,7 @@ __all__ = [
     "check_duplicates",
     "position_within",
     "ratio",
+    "record_name",
     "sum_by",
     "survivors",
     "times_before",
@@ -29,6 +30,11 @@ IntArray = NDArray[np.int64]
 
 DUPLICATES = ("error", "first", "last", "max")
 """What to do with a second record for the same thing; the first is the default."""
+
+
+def record_name(index: int) -> str:
+    """What a record is called where no file tells its place."""
+    return f"record {index + 1}"
 
 
 def check_duplicates(duplicates: str) -> None:
@@ -84,9 +90,6 @@ def survivors(code: IntArray, value: NDArray[Any], duplicates: str) -> IntArray:
         the rows kept, ascending.
     """
     rows = np.arange(len(code))
-    order = {
-        "first": np.lexsort((rows, code)),
-        "last": np.lexsort((-rows, code)),
-        "max": np.lexsort((rows, -value, code)),
-    }[duplicates]
+    first_best = {"first": rows, "last": -rows, "max": -value}[duplicates]
+    order = np.lexsort((rows, first_best, code))
     return np.sort(order[changes(code[order])])

@@ -18,7 +18,7 @@ from nuggeteval.grammar import Measure
 from nuggeteval.measures import TABLE, Bound, bind, expand_names
 from nuggeteval.notes import run_notes, table_notes, undefined_notes
 from nuggeteval.policies import Policies
-from nuggeteval.ranking import Ranked, rank
+from nuggeteval.ranking import Ranked, no_common_topic, rank
 from nuggeteval.rows import BoolArray, FloatArray
 from nuggeteval.version import __version__
 
@@ -36,11 +36,24 @@ class Inputs:
         qrels: the table.
         runs: runs without repeated units; an iterator is read one run at a time.
         bank: declares the nuggets of each topic: denominators, importance, weights.
+
+    Raises:
+        ParameterError: something else was given for one of them.
     """
 
     qrels: NuggetQrels
     runs: Iterable[Run]
     bank: NuggetBank | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.qrels, NuggetQrels):
+            raise ParameterError(f"qrels must be a NuggetQrels, as read_qrels gives (got {type(self.qrels).__name__})")
+        if not isinstance(self.bank, NuggetBank | None):
+            raise ParameterError(f"bank must be a NuggetBank, as read_bank gives (got {type(self.bank).__name__})")
+        if isinstance(self.runs, Run):
+            object.__setattr__(self, "runs", (self.runs,))
+        if not isinstance(self.runs, Iterable):
+            raise ParameterError(f"runs must be runs, as read_run gives (got {type(self.runs).__name__})")
 
 
 def as_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
@@ -49,11 +62,14 @@ def as_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
     Raises:
         ParameterError: a text that is no measure.
     """
-    if isinstance(measures, str | Measure):
+    # A measure of ir_measures can be indexed, and so looks like a sequence.
+    if isinstance(measures, str | Measure) or hasattr(measures, "SUPPORTED_PARAMS"):
         measures = [measures]
     found: list[Measure] = []
     for measure in measures:
         found += [measure] if isinstance(measure, Measure) else expand_names(str(measure))
+    if not found:
+        raise ParameterError("no measure to compute")
     return list({str(measure): measure for measure in found}.values())
 
 
@@ -64,17 +80,17 @@ def _bind_all(measures: Sequence[Measure], policies: Policies, rel: int) -> list
         UnknownNameError, ParameterError, MissingDependencyError: a measure that cannot be computed.
     """
     return [
-        bind(measure, rel, policies.adhoc, policies.judged_only)
+        bind(measure, policies.rel, rel, policies.adhoc, policies.judged_only)
         if measure.name in TABLE
-        else _bind_theirs(measure, rel)
+        else _bind_theirs(measure, rel, policies.adhoc)
         for measure in measures
     ]
 
 
-def _bind_theirs(measure: Measure, rel: int) -> Theirs:
+def _bind_theirs(measure: Measure, rel: int, adhoc: str) -> Theirs:
     from nuggeteval.bridge import bind_theirs
 
-    return bind_theirs(measure, rel)
+    return bind_theirs(measure, rel, adhoc)
 
 
 def evaluate(
@@ -88,7 +104,7 @@ def evaluate(
     Args:
         measures: texts in ir_measures' or trec_eval's notation, nicknames, or measure objects.
         inputs: the table, the runs, the bank.
-        policies: the choices of ``architecture``: topics, undefined values, ties, least grade.
+        policies: which topics, what counts, in which order; the defaults of :class:`Policies`.
         progress: called with each run once it is scored.
 
     Returns:
@@ -99,6 +115,8 @@ def evaluate(
         DataError: nothing in common between run, qrels and bank; contradictory records.
     """
     policies = policies or Policies()
+    if not isinstance(inputs, Inputs):
+        raise ParameterError(f"inputs must be Inputs(qrels, runs, bank) (got {type(inputs).__name__})")
     qrels = inputs.qrels if inputs.bank is None else inputs.qrels.with_bank(inputs.bank)
     rel = policies.rel if policies.rel is not None else qrels.scale.rel
     bound = _bind_all(as_measures(measures), policies, rel)
@@ -108,11 +126,20 @@ def evaluate(
     rows: list[_Row] = []
     notes = [*qrels.notes, *table_notes(ours, policies, qrels, rel)]
     for run in inputs.runs:
+        if not isinstance(run, Run):
+            raise ParameterError(f"runs must be runs, as read_run gives (got {type(run).__name__})")
         ranked = rank(run, qrels, policies.order, policies.depth)
+        if isinstance(policies.topics, str | None) and not averaged[_numbers(run, qrels)].any():
+            raise DataError(no_common_topic(run, qrels))
         counted = averaged & ranked.answered if policies.topics == "run" else averaged
+        name = _unique_name(ranked.name, [row.name for row in rows])
+        if name != ranked.name:
+            notes.append(f"{run.source or 'a run'} has the tag {ranked.name} of an earlier run; it is shown as {name}")
+        values, undefined = _run_values(bound, run, ranked, policies)
         row = _Row(
-            name=_unique_name(ranked.name, [row.name for row in rows]),
-            values=_run_values(bound, run, ranked, policies),
+            name=name,
+            values=values,
+            undefined=int(np.count_nonzero(undefined & counted)),
             counted=counted,
             missing=int(np.count_nonzero(counted & ~ranked.answered)),
             weights={measure.name: weights for measure in ours if (weights := measure.weights(ranked)) is not None},
@@ -126,12 +153,18 @@ def evaluate(
     return _assemble(bound, policies, qrels, averaged, rows, notes)
 
 
+def _numbers(run: Run, qrels: NuggetQrels) -> list[int]:
+    """The topics of the table that the run has."""
+    return [qrels.topic_index[topic] for topic in run.topics if topic in qrels.topic_index]
+
+
 @dataclass(frozen=True)
 class _Row:
     """The scores of one run over all topics of the table, and which of them are averaged."""
 
     name: str
     values: FloatArray
+    undefined: int
     counted: BoolArray
     missing: int
     weights: dict[str, FloatArray]
@@ -150,8 +183,8 @@ def _view_of(bound: Sequence[Bound], policies: Policies, qrels: NuggetQrels) -> 
     if known is None and len(wanting) > 1:
         shown = ", ".join(f"{name} takes {view}" for view, name in wanting.items())
         raise DataError(
-            f"measures of several views on one plain TREC file ({shown}): its units are of one view, which "
-            "--view names; score the others with files of their own"
+            f"measures of several views on one plain TREC file ({shown}): the units of a file are of one view, which "
+            "--view can name; score the measures of each view with the qrels and runs of that view"
         )
     return known or next(iter(wanting), None)
 
@@ -159,7 +192,7 @@ def _view_of(bound: Sequence[Bound], policies: Policies, qrels: NuggetQrels) -> 
 def _averaged_topics(policies: Policies, qrels: NuggetQrels, view: str | None) -> BoolArray:
     """Which topics of the table are averaged, shape (T,)."""
     topics = policies.topics
-    if topics is None:
+    if topics in (None, "run"):
         topics = "bank" if qrels.bank is not None and view not in (None, "documents") else "qrels"
     if topics == "bank":
         if qrels.bank is None:
@@ -174,8 +207,10 @@ def _averaged_topics(policies: Policies, qrels: NuggetQrels, view: str | None) -
     return averaged
 
 
-def _run_values(bound: Sequence[Bound | Theirs], run: Run, ranked: Ranked, policies: Policies) -> FloatArray:
-    """Values of one run, shape (T, measures)."""
+def _run_values(
+    bound: Sequence[Bound | Theirs], run: Run, ranked: Ranked, policies: Policies
+) -> tuple[FloatArray, BoolArray]:
+    """Values of one run, shape (T, measures), and the topics in which one was undefined, shape (T,)."""
     columns = []
     their_run = None
     for measure in bound:
@@ -186,17 +221,13 @@ def _run_values(bound: Sequence[Bound | Theirs], run: Run, ranked: Ranked, polic
             from nuggeteval.bridge import as_their_run
 
             their_run = as_their_run(run, ranked.qrels, policies.order, policies.depth, policies.judged_only)
-        columns.append(measure.values(ranked.qrels, their_run, policies.adhoc))
+        columns.append(measure.values(ranked.qrels, their_run))
     values = np.stack(columns, axis=1)
-    _fill_undefined_counts(bound, values)
-    return np.nan_to_num(values, nan=0.0) if policies.undefined == "zero" else values
-
-
-def _fill_undefined_counts(bound: Sequence[Bound | Theirs], values: FloatArray) -> None:
-    """Set num_undefined of each topic, which depends on the values of all other measures."""
+    # num_undefined depends on the values of all other measures.
     own = np.array([measure.measure.name == "num_undefined" for measure in bound])
-    if own.any():
-        values[:, own] = np.isnan(values[:, ~own]).any(axis=1, keepdims=True)
+    undefined = np.count_nonzero(np.isnan(values[:, ~own]), axis=1) > 0
+    values[:, own] = undefined[:, None]
+    return np.nan_to_num(values, nan=0.0) if policies.undefined == "zero" else values, undefined
 
 
 def _unique_name(name: str, taken: Sequence[str]) -> str:
@@ -230,19 +261,26 @@ def _assemble(
         summed=frozenset(measure.name for measure in bound if measure.summed),
         weights={name: np.stack([row.weights[name][chosen] for row in rows]) for name in rows[0].weights},
     )
-    missing = sum(row.missing for row in rows)
-    signature = _signature(scores, policies, qrels, averaged, missing)
+    signature = _signature(scores, policies, qrels, averaged, rows)
     return replace(scores, signature=signature, notes=(*notes, *undefined_notes(scores)))
 
 
-def _signature(scores: Scores, policies: Policies, qrels: NuggetQrels, averaged: BoolArray, missing: int) -> str:
+def _range(rows: Sequence[_Row]) -> str:
+    """Number of topics in the average, which can differ between runs."""
+    numbers = sorted({int(row.counted.sum()) for row in rows})
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}"
+
+
+def _signature(
+    scores: Scores, policies: Policies, qrels: NuggetQrels, averaged: BoolArray, rows: Sequence[_Row]
+) -> str:
     """One line that says under which policies the values hold (after sacreBLEU's)."""
     parts = [
         f"nuggeteval {__version__}",
         f"runs {len(scores.runs)}" if len(scores.runs) > 1 else "",
-        f"topics {len(scores.topics)}",
-        f"missing {missing}",
-        f"undefined {int(np.isnan(scores.values[scores.present]).sum())}",
+        f"topics {_range(rows)}",
+        f"missing {sum(row.missing for row in rows)}",
+        f"undefined {sum(row.undefined for row in rows)}",
         f"failed {0 if qrels.failed is None else int(qrels.failed[averaged].sum())}",
         f"rel {policies.rel if policies.rel is not None else qrels.scale.rel}",
         "ties docid-desc",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nuggeteval.columns import scan
-from nuggeteval.data import NuggetQrels, Run
+from nuggeteval.columns import Lines, scan
+from nuggeteval.data import NuggetBank, NuggetQrels, Run
 from nuggeteval.errors import DataError, FormatError, listed
 from nuggeteval.files import read_bytes
 from nuggeteval.formats.nuggets import bank_from_bytes, read_bank
@@ -19,6 +19,7 @@ from nuggeteval.registry import lookup
 __all__ = ["KINDS", "Problem", "problems"]
 
 ERROR, WARNING = "error", "warning"
+_SHOWN = 5
 
 
 class Problem(NamedTuple):
@@ -49,12 +50,11 @@ def problems(kind: str, path: str, against: str | None = None) -> list[Problem]:
         UnknownNameError: another kind.
         FormatError, DataError: ``against`` cannot be read.
     """
-    check = lookup(KINDS, kind, "kind of file")
+    check, read_other = lookup(KINDS, kind, "kind of file")
+    other = None if against is None else read_other(against)
     try:
-        found = list(check(path, against))
+        found = list(check(path, other))
     except FormatError as error:
-        if error.path != path:
-            raise
         found = [_from_error(error)]
     return sorted(found, key=lambda problem: (problem.line == 0, problem.line))
 
@@ -63,12 +63,21 @@ def _from_error(error: FormatError) -> Problem:
     return Problem(error.path, error.line or 0, ERROR, error.message)
 
 
-def _run_problems(path: str, against: str | None) -> Iterator[Problem]:
+def _line_errors(lines: Lines) -> Iterator[Problem]:
+    """Every malformed line; the first ones only, where no line of the file is a record."""
+    shown = lines.errors if len(lines) else lines.errors[:_SHOWN]
+    yield from map(_from_error, shown)
+    if len(shown) < len(lines.errors):
+        message = f"{len(lines.errors) - len(shown)} more lines are malformed"
+        yield Problem(lines.path, lines.errors[_SHOWN].line or 0, ERROR, message)
+
+
+def _run_problems(path: str, qrels: NuggetQrels | None) -> Iterator[Problem]:
     lines = scan(read_bytes(path), path, RUN_LAYOUT, strict=False)
     run = run_from_lines(lines)
-    yield from map(_from_error, lines.errors)
+    yield from _line_errors(lines)
     if not len(run):
-        yield Problem(path, 0, ERROR, f"empty run: no line of {RUN_LAYOUT}")
+        yield Problem(path, 0, ERROR, f"no line is a record of {RUN_LAYOUT}")
         return
     for first, second in run.duplicates():
         unit, topic = run.units[second], run.topics[run.topic[second]]
@@ -79,8 +88,8 @@ def _run_problems(path: str, against: str | None) -> Iterator[Problem]:
     if run.ranks is not None and (run.ranks < 0).any():
         first = int(np.flatnonzero(run.ranks < 0)[0])
         yield Problem(path, lines.line_of(first), WARNING, "rank is not an integer of at least 0; it is not used")
-    if against:
-        yield from _run_against(path, run.without_duplicates("first"), read_qrels(against))
+    if qrels is not None:
+        yield from _run_against(path, run.without_duplicates("first"), qrels)
     else:
         # Judged against its own records: what can be said without qrels.
         every_unit = (
@@ -107,6 +116,11 @@ def _run_against(path: str, run: Run, qrels: NuggetQrels) -> Iterator[Problem]:
 
 def _ranking_problems(path: str, run: Run, qrels: NuggetQrels) -> Iterator[Problem]:
     ranked = rank(run, qrels)
+    if not len(ranked.unit):
+        message = (
+            f"no unit is judged in {qrels.name}, whose units are like {qrels.unit_ids[0]!r}, not {ranked.example!r}"
+        )
+        yield Problem(path, 0, WARNING, message)
     if ranked.tied_topics:
         shown = listed(ranked.tied_topics)
         yield Problem(path, 0, WARNING, f"all scores are tied in {shown}; ids decide, the rank column is not used")
@@ -117,12 +131,12 @@ def _ranking_problems(path: str, run: Run, qrels: NuggetQrels) -> Iterator[Probl
         yield Problem(path, 0, WARNING, f"rank and score disagree in {shown}; the score decides")
 
 
-def _qrels_problems(path: str, against: str | None) -> Iterator[Problem]:
+def _qrels_problems(path: str, bank: NuggetBank | None) -> Iterator[Problem]:
     lines = scan(read_bytes(path), path, QRELS_LAYOUT, strict=False)
     qrels = qrels_from_lines(lines, duplicates="max")
-    yield from map(_from_error, lines.errors)
+    yield from _line_errors(lines)
     if not len(qrels.unit):
-        yield Problem(path, 0, ERROR, f"empty qrels: no line of {QRELS_LAYOUT}")
+        yield Problem(path, 0, ERROR, f"no line is a record of {QRELS_LAYOUT}")
         return
     first: dict[tuple[str, str, str], int] = {}
     columns = (lines.column(name) for name in ("topic", "nugget", "unit"))
@@ -134,28 +148,29 @@ def _qrels_problems(path: str, against: str | None) -> Iterator[Problem]:
     without = [topic for index, topic in enumerate(qrels.topics) if index not in positive]
     if without:
         yield Problem(path, 0, WARNING, f"topics without a grade above 0, which count 0: {listed(without)}")
-    if against:
-        bank = read_bank(against)
-        yield from _table_and_bank(path, qrels, {(t, n.id) for t, ns in bank.nuggets.items() for n in ns}, bank.name)
+    if bank is not None:
+        yield from _table_and_bank(path, qrels, bank)
 
 
-def _table_and_bank(path: str, qrels: NuggetQrels, declared: set[tuple[str, str]], name: str) -> Iterator[Problem]:
+def _table_and_bank(path: str, qrels: NuggetQrels, bank: NuggetBank) -> Iterator[Problem]:
     """Where the nuggets of a table and of a bank differ."""
+    declared = {(topic, nugget.id) for topic, nuggets in bank.nuggets.items() for nugget in nuggets}
+    other = qrels.name if path == bank.name else bank.name
     topics = (qrels.topics[topic] for topic in qrels.nugget_topic)
     judged = set(zip(topics, qrels.nugget_ids, strict=True))
     if not judged & declared:
-        yield Problem(path, 0, ERROR, f"no nugget in common with {name}")
+        yield Problem(path, 0, ERROR, f"no nugget in common with {other}")
         return
     for pairs, message in (
-        (judged - declared, "nuggets are judged, but not in the bank"),
-        (declared - judged, "nuggets of the bank are not judged"),
+        (judged - declared, f"nuggets are judged in {qrels.name}, but not in {bank.name}"),
+        (declared - judged, f"nuggets of {bank.name} are not judged in {qrels.name}"),
     ):
         if pairs:
             shown = listed([" ".join(pair) for pair in sorted(pairs)])
-            yield Problem(path, 0, WARNING, f"{len(pairs)} {message} ({name}): {shown}")
+            yield Problem(path, 0, WARNING, f"{len(pairs)} {message}: {shown}")
 
 
-def _bank_problems(path: str, against: str | None) -> Iterator[Problem]:
+def _bank_problems(path: str, qrels: NuggetQrels | None) -> Iterator[Problem]:
     bank, errors = bank_from_bytes(read_bytes(path), path)
     yield from map(_from_error, errors)
     if not bank.nuggets and not errors:
@@ -174,14 +189,13 @@ def _bank_problems(path: str, against: str | None) -> Iterator[Problem]:
     unsaid = [nugget.id for nuggets in bank.nuggets.values() for nugget in nuggets if nugget.gain is None]
     if unsaid and len(unsaid) < len(bank):
         yield Problem(path, 0, WARNING, f"{len(unsaid)} of {len(bank)} nuggets have neither importance nor weight")
-    if against:
-        declared = {(topic, nugget.id) for topic, nuggets in bank.nuggets.items() for nugget in nuggets}
-        yield from _table_and_bank(path, read_qrels(against), declared, path)
+    if qrels is not None and len(bank):
+        yield from _table_and_bank(path, qrels, bank)
 
 
-KINDS: dict[str, Callable[[str, str | None], Iterator[Problem]]] = {
-    "run": _run_problems,
-    "qrels": _qrels_problems,
-    "bank": _bank_problems,
+KINDS: dict[str, tuple[Callable[[str, Any], Iterator[Problem]], Callable[[str], Any]]] = {
+    "run": (_run_problems, read_qrels),
+    "qrels": (_qrels_problems, read_bank),
+    "bank": (_bank_problems, read_qrels),
 }
-"""Kind of file -> its check."""
+"""Kind of file -> its check, and the reader of what it is checked against."""

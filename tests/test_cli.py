@@ -95,7 +95,7 @@ def test_bank_and_view(cli, qrels, run, write):
     [
         (["-m", "nope@5", "Q", "R"], 2, "unknown measure 'nope@5'"),
         (["-m", "P@0", "Q", "R"], 2, "cutoff must be an integer of at least 1"),
-        (["-l", "0", "Q", "R"], 2, "rel must be at least 1 (got 0)"),
+        (["-l", "0", "Q", "R"], 2, "rel must be an integer of at least 1 (got 0)"),
         (["--nope", "Q", "R"], 2, "unrecognized arguments: --nope"),
         (["Q"], 2, "the following arguments are required: RUN"),
         (["Q", "nowhere.run"], 1, "nowhere.run: no such file"),
@@ -194,3 +194,79 @@ def test_an_interrupt_is_quiet(cli, qrels, run, monkeypatch):
 
     monkeypatch.setattr(module, "evaluate", interrupt)
     assert cli(qrels, run) == (130, "", "")
+
+
+def test_an_input_is_never_overwritten(cli, qrels, run):
+    result = cli("-o", qrels, qrels, run)
+    assert result.code == 2
+    assert "would overwrite an input" in result.err
+
+
+def test_quiet_and_signature(cli, qrels, run):
+    assert cli("--quiet", "-m", "P@1", qrels, run).err == ""
+    assert cli("-m", "P@1", qrels, run).err.splitlines()[-1].startswith("nuggeteval 0.1.0|")
+    assert "nuggeteval 0.1.0|" not in cli("-m", "P@1", "--format", "text", qrels, run).err
+
+
+@pytest.mark.parametrize(
+    ("content", "hint"),
+    [
+        (RUN, "a run? qrels come first"),
+        ('{"topic": "t1"}\n', "this is JSON"),
+        ("t1,0,d1,1\n", "separated by commas?"),
+        ("query iter doc relevance\nt1 0 d 1\n", "a header line?"),
+    ],
+)
+def test_files_of_another_kind_are_guessed(cli, write, run, content, hint):
+    result = cli(write("qrels", content), run)
+    assert result.code == 1
+    assert hint in result.err
+
+
+def test_measures_explains_every_name_that_m_takes(cli):
+    for name in (
+        "infAP",
+        "bpref",
+        "official",
+        "alpha_nDCG(alpha=0.9)@10",
+        "iprec_at_recall",
+        "P",
+        "all_trec",
+        "strec@10",
+    ):
+        result = cli("measures", name)
+        assert (result.code, result.err) == (0, ""), name
+        assert result.out
+    assert "full support alone over all nuggets" in cli("measures", "A_strict").out
+
+
+def test_providers_that_want_numbers_for_topics_get_them(cli, qrels, run):
+    # gdeval's ERR@2 for grades 1, 2 of 4: 1/16 + (1 - 1/16) (3/16) / 2 = 0.1504, by a Perl script.
+    pytest.importorskip("shutil")
+    result = cli("-q", "-m", "ERR@2", qrels, run)
+    if result.code == 0:
+        assert "ERR@2                 \tt1\t0.1504" in result.out
+    else:
+        assert "ERR@2: ir_measures could not compute it" in result.err
+
+
+def test_progress_where_somebody_watches(cli, qrels, write, monkeypatch):
+    runs = [write(f"r{number}.run", RUN.replace("mine", f"r{number}")) for number in range(12)]
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    import nuggeteval.cli.score as module
+
+    monkeypatch.setattr(module.sys.stderr, "isatty", lambda: True, raising=False)
+    assert "12 of 12 runs" in cli("-m", "P@1", qrels, *runs).err
+
+
+def test_closed_streams_are_errors(qrels, run):
+    for redirection, message in (
+        ("<&-", "stdin is closed"),
+        (">&-", "stdout is closed"),
+        (">/dev/full", "cannot be written"),
+    ):
+        command = f"{sys.executable} -m nuggeteval {'-' if '<' in redirection else qrels} {run} {redirection}"
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 1
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr

@@ -135,6 +135,11 @@ def test_the_reports_are_what_the_program_makes(tool, tmp_path):
         assert path.read_bytes() == (ROOT / "reports" / path.name).read_bytes(), path.name
 
 
+def test_the_page_of_measures_is_made_of_their_records(tool):
+    page = tool("make_reports").measures_page()
+    assert (ROOT / "docs" / "measures.md").read_text(encoding="utf-8") == page
+
+
 def expand(word):
     """A pattern of the shell, or the word itself."""
     return sorted(str(path.relative_to(ROOT)) for path in ROOT.glob(word)) if "*" in word else [word]

@@ -269,3 +269,35 @@ def test_irds_qrels(write, monkeypatch):
         read_irds_qrels("irds:nowhere")
     with pytest.raises(FormatError, match="'ours/none' has no qrels"):
         read_irds_qrels("irds:ours/none")
+
+
+def test_metadata_is_written_back_and_names_must_be_tags(write, tmp_path):
+    path = str(tmp_path / "out")
+    write_run(read_run(write("run", "# ir_metadata.start\n" + RUN)), path)
+    assert read_run(path).metadata == ("# ir_metadata.start",)
+    with pytest.raises(DataError, match="must not have white space"):
+        write_run(Run.of({"t": {"a": 1.0}}, "my run"), path)
+
+
+def test_a_no_break_space_is_part_of_an_id_everywhere(write):
+    bank = read_bank(write("bank", '{"topic": "t", "nuggets": [{"id": "a\\u00a0b", "text": "x"}]}'))
+    qrels = read_qrels(write("qrels", "t a\u00a0b d 1\n"))
+    assert bank.nuggets["t"][0].id == qrels.nugget_ids[0]
+
+
+@pytest.mark.parametrize("value", ['["vital"]', "{}", "5"])
+def test_an_importance_of_another_type_is_an_error(value, write):
+    with pytest.raises(FormatError, match="must be vital or okay"):
+        read_bank(write("bank", f'{{"topic": "t", "nuggets": [{{"id": "n", "text": "x", "importance": {value}}}]}}'))
+
+
+def test_numbers_too_large_for_a_float_are_errors(write):
+    with pytest.raises(FormatError, match="must be a number"):
+        read_bank(write("bank", f'{{"topic": "t", "nuggets": [{{"id": "n", "text": "x", "weight": 1{"0" * 400}}}]}}'))
+
+
+def test_many_problems_are_found_in_linear_time(write):
+    from nuggeteval import problems
+
+    path = write("run", "".join(f"t Q0 d{n % 20_000} 1 1 x\n" for n in range(40_000)))
+    assert sum(problem.level == "error" for problem in problems("run", path)) == 20_000

@@ -95,7 +95,7 @@ def test_depth_cuts_every_ranking():
     assert score("RR NumRet", Policies(depth=1)).aggregates[0].tolist() == [1 / 3, 2]
     assert any("its ideal ranking is not cut" in note for note in score("nDCG", Policies(depth=1)).notes)
     for bad in (0, -3):
-        with pytest.raises(ParameterError, match=f"depth must be at least 1 \\(got {bad}\\)"):
+        with pytest.raises(ParameterError, match=f"depth must be an integer of at least 1 \\(got {bad}\\)"):
             Policies(depth=bad)
 
 
@@ -254,7 +254,11 @@ def test_three_columns_are_named_for_their_file(tmp_path, write):
         ("m all 1\n", None, "no score of any topic"),
         ("", None, "no score of any topic"),
         ('{"run_id": "r"}\n', 1, "no key 'topic_id'"),
-        ('{"run_id": "r", "topic_id": "t", "measure": "m", "value": "x"}\n', 1, "value must be a number or null"),
+        (
+            '{"run_id": "r", "topic_id": "t", "measure": "m", "value": "x"}\n',
+            1,
+            "value must be a finite number or null",
+        ),
     ],
 )
 def test_files_that_hold_no_scores(text, line, message, write):
@@ -283,3 +287,166 @@ def test_tables(scores):
 def test_a_bar_in_a_name_does_not_break_markdown():
     scores = evaluate("RR", Inputs(QRELS, [Run.of({"t1": {"a": 1.0}}, "a|b")]))
     assert r"a\|b" in render(scores, "markdown")
+
+
+# --- what reviews found --------------------------------------------------------------------------
+
+
+def test_a_run_that_shares_no_unit_is_named():
+    scores = score("RR", run=Run.of({"t1": {"other": 1.0}}, "alien"))
+    assert "alien: no unit is judged: units of the run are like 'other', units of the qrels like 'a'" in scores.notes
+
+
+def test_topics_of_the_run_are_counted_in_the_signature():
+    assert "|topics 2|missing 0|" in score("RR", Policies(topics="run")).signature
+    assert (
+        "mine: 1 topics of the qrels have no line and are in no mean (--topics run)"
+        in score("RR", Policies(topics="run")).notes
+    )
+    both = evaluate("RR", Inputs(QRELS, [RUN, Run.of({"t1": {"a": 1.0}}, "one")]), Policies(topics="run"))
+    assert "|topics 1-2|" in both.signature
+
+
+def test_a_bank_decides_which_topics_of_a_run_of_answers_count():
+    bank = NuggetBank("bank", {"t1": (Nugget("n1", "one"),), "only": (Nugget("m1", "two"),)})
+    run = Run.of({"t1": {"a": 1.0}, "only": {"x": 1.0}}, "mine")
+    assert score("Recall_NtR", Policies(topics="run"), run, bank).value("mine", "Recall_NtR") == 1 / 2
+
+
+def test_an_explicit_least_grade_goes_before_a_measures_own():
+    qrels = NuggetQrels.of([("t", "n", "r", 3), ("t", "m", "r", 4)])
+    inputs = Inputs(qrels, Run.of({"t": {"r": 1.0}}))
+    assert evaluate("nugget_coverage", inputs).value("run", "nugget_coverage") == 1 / 2
+    assert evaluate("nugget_coverage", inputs, Policies(rel=3)).value("run", "nugget_coverage") == 1.0
+    assert evaluate("nugget_coverage(rel=4)", inputs, Policies(rel=3)).aggregates[0, 0] == 1 / 2
+    assert evaluate("NumRet", inputs, Policies(rel=4)).aggregates[0, 0] == 1
+
+
+def test_a_threshold_that_no_grade_reaches_is_named():
+    assert "AP: no grade of qrels reaches 3; they go up to 1" in score("AP", Policies(rel=3)).notes
+    assert not any("reaches" in note for note in score("nDCG", Policies(rel=3)).notes)
+
+
+def test_cutting_comes_before_leaving_out_unjudged_units_for_every_measure():
+    qrels = NuggetQrels.of([("t", "n1", "d1", 1), ("t", "n2", "d2", 1), ("t", "n2", "d3", 0)])
+    run = Run.of({"t": {"x": 9.0, "d1": 8.0, "y": 7.0, "d2": 6.0}})
+    scores = evaluate("R@2 SetR", Inputs(qrels, [run]), Policies(depth=2, judged_only=True))
+    assert scores.aggregates[0].tolist() == [0.5, 0.5]
+
+
+def test_pooled_precision_counts_the_units_that_are_looked_at():
+    qrels = NuggetQrels.of([("t", "n1", "u1", 1), ("t", "n2", "u2", 0), ("v", "n1", "v1", 1)])
+    run = Run.of({"t": {"u1": 4.0, "u2": 3.0, "x": 2.0, "y": 1.0}, "v": {"v1": 1.0}})
+    measure = "Precision_NtN(avg=micro)"
+    assert evaluate(measure, Inputs(qrels, [run]), Policies(judged_only=True)).aggregates[0, 0] == pytest.approx(2 / 3)
+    assert evaluate(measure, Inputs(qrels, [run])).aggregates[0, 0] == pytest.approx(2 / 5)
+    nobody = evaluate(measure, Inputs(qrels, [Run.of({"v": {"v1": 1.0}})]), Policies(topics=["t"]))
+    assert nobody.aggregates[0, 0] == 0.0
+
+
+def test_counts_of_nuggets_are_relevant_from_1_for_every_measure():
+    qrels = NuggetQrels.of([("t", "n1", "d1", 2), ("t", "n2", "d2", 1), ("t", "n3", "d2", 1)])
+    run = Run.of({"t": {"d1": 2.0, "d2": 1.0}})
+    scores = evaluate("R SetR", Inputs(qrels, [run]), Policies(adhoc="count", rel=2))
+    assert scores.aggregates[0].tolist() == [1.0, 1.0]
+
+
+def test_missing_topics_are_missing_whatever_is_judged():
+    qrels = NuggetQrels.of([("t", "n", "a", 1), ("u", "n", "b", 1)])
+    run = Run.of({"t": {"a": 1.0}, "u": {"x": 1.0}})
+    scores = evaluate("num_missing", Inputs(qrels, [run]), Policies(judged_only=True))
+    assert scores.aggregates[0, 0] == 0
+    assert "|missing 0|" in scores.signature
+
+
+def test_undefined_topics_are_counted_before_they_are_filled():
+    bank = NuggetBank("bank", {"t1": (Nugget("n1", "one"),), "t2": ()})
+    for undefined in ("skip", "zero"):
+        scores = score("Cov StRecall num_undefined", Policies(undefined=undefined, topics="qrels"), bank=bank)
+        assert scores.value("mine", "num_undefined") == 2
+        assert "|undefined 2|" in scores.signature
+
+
+def test_runs_without_records():
+    scores = score("P@1 num_missing", run=Run.of({"t1": {}}))
+    assert scores.aggregates[0].tolist() == [0.0, 3]
+
+
+def test_a_run_that_shares_only_a_topic_of_the_bank_has_nothing_in_common():
+    bank = NuggetBank("bank", {"t1": (Nugget("n1", "one"),), "only": (Nugget("m1", "two"),)})
+    with pytest.raises(DataError, match="mine and qrels have no topic in common: topics of the run are 'only'"):
+        score("Cov", run=Run.of({"only": {"x": 1.0}}, "mine"), bank=bank)
+
+
+def test_a_repeated_tag_is_named():
+    notes = evaluate("RR", Inputs(QRELS, [RUN, RUN])).notes
+    assert "a run has the tag mine of an earlier run; it is shown as mine-2" in notes
+
+
+def test_ties_and_contradictions_outside_the_qrels_are_nobodys_business():
+    tied = Run.of({"t1": {"a": 1.0, "b": 1.0}, "t2": {"b": 2.0, "c": 2.0, "x": 1.0}, "zz": {"p": 1.0, "q": 1.0}}, "x")
+    notes = " ".join(score("RR", run=tied).notes)
+    assert "all scores are tied in t1;" in notes
+    assert "x: 2 groups of tied scores hold judged units" in notes
+
+
+def test_disagreements_with_ties_in_the_rank_column_are_seen():
+    run = Run(
+        "x",
+        ("t1",),
+        np.zeros(3, dtype=np.int64),
+        RUN.units.take(slice(0, 3)),
+        np.array([0.5, 0.4, 0.9]),
+        np.array([1, 2, 2]),
+    )
+    assert run.rank_disagreements() == ("t1",)
+
+
+def test_small_weights_are_weights():
+    rows = [("t", n, "a", 1) for n in ("n1", "n2", "n3")] + [("t", "n1", "b", 1), ("t", "n1", "c", 1)]
+    bank = NuggetBank("bank", {"t": tuple(Nugget(n, n, None, 1e-10) for n in ("n1", "n2", "n3"))})
+    scores = evaluate(
+        "alpha_nDCG(weights=importance)@2", Inputs(NuggetQrels.of(rows), [Run.of({"t": {"a": 2.0, "b": 1.0}})], bank)
+    )
+    assert scores.aggregates[0, 0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: evaluate([], Inputs(QRELS, [RUN])), "no measure to compute"),
+        (lambda: evaluate("RR", QRELS), "inputs must be Inputs"),
+        (lambda: Inputs("q.qrels", [RUN]), "qrels must be a NuggetQrels, as read_qrels gives"),
+        (lambda: Inputs(QRELS, 5), "runs must be runs, as read_run gives"),
+        (lambda: evaluate("RR", Inputs(QRELS, ["a.run"])), "runs must be runs, as read_run gives"),
+        (lambda: Inputs(QRELS, [RUN], "bank"), "bank must be a NuggetBank, as read_bank gives"),
+        (lambda: Policies(rel=1.5), "rel must be an integer of at least 1"),
+        (lambda: Policies(depth="3"), "depth must be an integer of at least 1"),
+        (lambda: Run.of({1: {2: 1.0}}), "ids must be strings"),
+        (lambda: NuggetQrels.of([("t", "n", "d")]), "a row must be"),
+        (lambda: NuggetQrels.of([("t", "n", "d", 0.9)]), "a row must be"),
+        (lambda: Run.of({"t": {"a": float("inf")}}), "must be a finite number"),
+    ],
+)
+def test_likely_mistakes_in_python_say_what_is_wanted(call, message):
+    with pytest.raises((ParameterError, DataError), match=message):
+        call()
+
+
+def test_one_run_needs_no_list_and_values_are_found_by_measure():
+    from ir_measures import RR, nDCG
+
+    scores = evaluate(RR, Inputs(QRELS, RUN))
+    assert scores.value("mine", RR) == scores.value("mine", "RR")
+    assert "Scores(1 runs" in repr(scores)
+    assert "RUN" not in repr(RUN)
+    assert "NuggetQrels('qrels', 3 topics" in repr(QRELS)
+    assert evaluate(nDCG @ 5, Inputs(QRELS, RUN)).measures == ("nDCG@5",)
+
+
+def test_pooled_values_have_no_aggregate_when_read_back(tmp_path):
+    path = str(tmp_path / "scores")
+    write_scores(score("Recall_NtR(avg=micro)"), path)
+    again = read_scores(path)
+    assert again.value("mine", "Recall_NtR(avg='micro')") is None
+    assert again.value("mine", "Recall_NtR(avg='micro')", "t1") == 1.0

@@ -53,7 +53,11 @@ def test_qrels(write):
         (2, "error", "duplicate judgment of unit 'a' for topic 't1', nugget 'n1', first on line 1"),
         (3, "error", "grade must be an integer (got '0.5')"),
         (5, "error", "duplicate judgment of unit 'a' for topic 't1', nugget 'n1', first on line 1"),
-        (6, "error", "expected 4 columns (topic nugget unit grade), found 3: 't1 a 1'"),
+        (
+            6,
+            "error",
+            "expected 4 columns (topic nugget unit grade), found 3: 't1 a 1'; is the nugget missing? it is 0 in ordinary qrels",
+        ),
         (0, "warning", "topics without a grade above 0, which count 0: t2"),
     ]
 
@@ -68,10 +72,10 @@ BANK = (
 
 def test_a_bank(write):
     path = write("bank", BANK)
-    assert found("bank", path)[:2] == [
-        (2, "error", "topic 't2': duplicate nugget id 'n1'"),
-        (3, "error", "not JSON: Expecting property name enclosed in double quotes at column 2"),
-    ]
+    first, second, *_ = found("bank", path)
+    assert first == (2, "error", "topic 't2': duplicate nugget id 'n1'")
+    assert second[:2] == (3, "error")
+    assert second[2].startswith("not JSON: Expecting property name enclosed in double quotes at column 2; a bank has")
     sound = write(
         "sound", "".join(line for line in BANK.splitlines(keepends=True) if '"n3"' not in line and line != "{\n")
     )
@@ -85,13 +89,28 @@ def test_a_bank(write):
 def test_a_bank_and_qrels_against_each_other(write):
     qrels = write("q", QRELS)
     bank = write("bank", '{"topic": "t1", "nuggets": [{"id": "n1", "text": "A."}, {"id": "n5", "text": "B."}]}')
-    for kind, path, against, name in (("qrels", qrels, bank, bank), ("bank", bank, qrels, bank)):
+    for kind, path, against in (("qrels", qrels, bank), ("bank", bank, qrels)):
         assert found(kind, path, against) == [
-            (0, "warning", f"2 nuggets are judged, but not in the bank ({name}): t2 n1, t3 n1"),
-            (0, "warning", f"1 nuggets of the bank are not judged ({name}): t1 n5"),
+            (0, "warning", f"2 nuggets are judged in {qrels}, but not in {bank}: t2 n1, t3 n1"),
+            (0, "warning", f"1 nuggets of {bank} are not judged in {qrels}: t1 n5"),
         ]
     alien = write("alien", '{"topic": "u", "nugget_id": "n1", "text": "A."}')
     assert found("qrels", qrels, alien) == [(0, "error", f"no nugget in common with {alien}")]
+    assert found("bank", alien, qrels) == [(0, "error", f"no nugget in common with {qrels}")]
+
+
+def test_a_file_of_another_kind_is_told_in_a_few_lines(write):
+    run = write("x.run", "".join(f"t Q0 d{n} 1 1 x\n" for n in range(100)))
+    lines = found("qrels", run)
+    assert len(lines) == 7
+    assert lines[0][2].endswith("; a run? qrels come first")
+    assert lines[5] == (6, "error", "95 more lines are malformed")
+
+
+def test_a_run_of_another_collection_is_named(write):
+    message = "no unit is judged in {}, whose units are like 'a', not 'x'"
+    qrels = write("q", "t1 n1 a 1\n")
+    assert found("run", write("r", "t1 Q0 x 1 1 r\n"), qrels) == [(0, "warning", message.format(qrels))]
 
 
 @pytest.mark.parametrize("kind", ["run", "qrels", "bank"])
@@ -113,11 +132,11 @@ def test_the_command_prints_places_and_fails_on_errors(cli, write):
     result = cli("validate", "run", path)
     assert result.code == 1
     assert result.out.splitlines()[0] == f"{path}:2: error: score must be a finite number (got 'high')"
-    assert "1 files: 3 errors, 4 warnings" in result.err
+    assert "1 file: 3 errors, 4 warnings" in result.err
     good = write("good.run", "t1 Q0 a 1 1 x\n")
     assert cli("validate", "run", good, "--against", write("q", "t1 n a 1\n")) == (
         0,
         "",
-        "nuggeteval: 1 files: 0 errors, 0 warnings\n",
+        "nuggeteval: 1 file: 0 errors, 0 warnings\n",
     )
     assert cli("validate", "run", good, path).code == 1

@@ -50,30 +50,37 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 fine, 1 data error or failed validation, 2 usage.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if sys.stdout is None:
+        note("error: results cannot be written: stdout is closed")
+        return _FAILED
     for stream in (sys.stdout, sys.stderr):
         # Ids that are not UTF-8 leave as the bytes that they came as, whatever the locale.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="surrogateescape")
     try:
         return _dispatch(arguments)
-    except (UnknownNameError, ParameterError) as error:
-        note(f"error: {error}")
-        return _USAGE
     except NuggetEvalError as error:
         note(f"error: {error}{_mistyped_command(arguments)}")
-        return _FAILED
+        return _USAGE if isinstance(error, UnknownNameError | ParameterError) else _FAILED
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except BrokenPipeError:
-        # The reader has what it wanted. Nothing is left to flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        return _after_broken_output(error)
+
+
+def _after_broken_output(error: OSError) -> int:
+    """A closed pipe is quiet: its reader has what it wanted. What is left is not flushed at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
         return 0
+    note(f"error: results cannot be written: {error.strerror or error}")
+    return _FAILED
 
 
 def _dispatch(arguments: list[str]) -> int:
-    if not arguments or arguments[0] in ("-h", "--help", "--version"):
+    if not arguments or arguments[0] in ("-h", "--help", "--version", "help"):
         parser = _top_parser()
-        parser.parse_args(arguments)
+        parser.parse_args(["--help"] if arguments == ["help"] else arguments)
         parser.print_help(sys.stderr)
         return _USAGE
     command, rest = (arguments[0], arguments[1:]) if arguments[0] in COMMANDS else ("score", arguments)

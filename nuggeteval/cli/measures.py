@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import textwrap
 from collections.abc import Iterator
 
+from nuggeteval.bridge import describe_theirs
 from nuggeteval.cli import write_lines
-from nuggeteval.errors import UnknownNameError
-from nuggeteval.measures import ALIASES, NICKNAMES, TABLE, TREC_NAMES, Record, record_of
-from nuggeteval.registry import suggestion
+from nuggeteval.measures import ALIASES, NICKNAMES, TABLE, TREC_NAMES, Record, expand_names, record_of
 
 __all__ = ["add_arguments", "run"]
 
@@ -17,24 +17,38 @@ _EXAMPLES = """
 examples:
   nuggeteval measures
   nuggeteval measures alpha_nDCG
+  nuggeteval measures official
 
 Any measure of ir_measures that is not in the table is computed by ir_measures.
 """
 
-_WIDTH = 100
+_WIDTH = max(60, min(140, shutil.get_terminal_size((100, 24)).columns))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.usage = "%(prog)s [NAME]"
     parser.epilog = _EXAMPLES
-    parser.add_argument("name", metavar="NAME", nargs="?", help="a measure, to see its record in full")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="a measure, to see its record in full, or a nickname")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the table, or one record."""
-    write_lines(_full(options.name) if options.name else _table(), None)
+    """Print the table, or what one name stands for."""
+    write_lines(_explained(options.name) if options.name else _table(), None)
     return 0
+
+
+def _explained(name: str) -> Iterator[str]:
+    """One record; the measures of a nickname; what ir_measures says of its own."""
+    measures = expand_names(name)
+    if name in NICKNAMES:
+        yield from _wrapped(f"{name}: ", " ".join(map(str, measures)))
+        return
+    measure = measures[0]
+    if measure.name in TABLE:
+        yield from _full(measure.name)
+    else:
+        yield from _wrapped(f"{measure.name}: ", describe_theirs(measure))
 
 
 def _notation(name: str, record: Record) -> str:
@@ -53,10 +67,6 @@ def _table() -> Iterator[str]:
 
 
 def _full(name: str) -> Iterator[str]:
-    name = ALIASES.get(name, name)
-    name = TREC_NAMES.get(name, (name,))[0]
-    if name not in TABLE:
-        raise UnknownNameError(f"unknown measure {name!r}{suggestion(name, [*TABLE, *ALIASES, *TREC_NAMES])}")
     record = record_of(name)
     yield f"{_notation(name, record)}\n"
     aliases = [alias for alias, target in ALIASES.items() if target == name]
@@ -64,7 +74,9 @@ def _full(name: str) -> Iterator[str]:
     entries = {
         "definition": record.definition,
         "citation": record.citation,
-        "also called": ", ".join([*aliases, *(trec for trec, (ours, _) in TREC_NAMES.items() if ours == name)]),
+        "also called": ", ".join(
+            dict.fromkeys([*aliases, *(trec for trec, (ours, _) in TREC_NAMES.items() if ours == name != trec)])
+        ),
         "cutoff": record.cutoff,
         "units": ", ".join(record.views) or "any",
         "needs": ", ".join(["qrels", "run", *record.needs]),
@@ -76,7 +88,10 @@ def _full(name: str) -> Iterator[str]:
         if text:
             yield from _wrapped(f"  {label:<12} ", text)
     for param, info in record.params.items():
-        yield from _wrapped(f"  {param:<12} ", f"{info.meaning}; {info.rule} (default {info.default})")
+        yield from _wrapped(
+            f"  {param:<12} ",
+            f"{info.meaning}; {info.rule}{'' if info.default is None else f' (default {info.default})'}",
+        )
 
 
 def _wrapped(label: str, text: str) -> Iterator[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from nuggeteval.cli import note, write_lines
 from nuggeteval.data import ORDERS, VIEWS, NuggetQrels, Run, Scores
 from nuggeteval.errors import FormatError, ParameterError
+from nuggeteval.formats.irds import PREFIX, read_irds_qrels
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.formats.scores import LAYOUTS, as_score_lines
 from nuggeteval.formats.trec import read_qrels, read_run
@@ -18,6 +20,8 @@ from nuggeteval.rows import DUPLICATES
 from nuggeteval.scoring import Inputs, evaluate
 
 __all__ = ["add_arguments", "run"]
+
+_MANY = 10
 
 _EXAMPLES = """
 examples:
@@ -43,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-m", "--measure", action="append", metavar="M", help="measures, trec_eval names or nicknames (official)")
     add("-q", "--by-topic", action="store_true", help="print every topic")
     add("-n", "--no-summary", action="store_true", help="no 'all' row")
-    add("-l", "--rel", type=int, metavar="N", help="least grade that counts (the scale's own, else 1)")
+    add("-l", "--rel", type=int, metavar="N", help="least grade that counts, where a measure does not say (1)")
     add("--bank", metavar="FILE", help="nugget bank: denominators, importance, weights")
     add("--view", choices=VIEWS, help="what the units are (the measures' own)")
     add("--topics", metavar="WHICH", help="topics to average: qrels, bank, run, or a file of topics, one a line")
@@ -58,6 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--format", choices=formats, help="trec_eval for one run, ir_measures for more; tsv and jsonl are exact")
     add("--places", type=int, default=4, metavar="N", help="decimals (4)")
     add("-o", "--out", metavar="FILE", help="write there instead of stdout")
+    add("--quiet", action="store_true", help="no warnings and no signature on stderr")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -78,26 +83,47 @@ def run(options: argparse.Namespace) -> int:
         judged_only=options.judged_only,
         view=options.view,
     )
-    scores = evaluate(options.measure or ["official"], inputs, policies)
-    for message in scores.notes:
-        note(f"warning: {message}")
+    scores = evaluate(options.measure or ["official"], inputs, policies, _progress(options))
+    if not options.quiet:
+        for message in scores.notes:
+            note(f"warning: {message}")
     write_lines(_rendered(scores, options), options.out)
-    note(scores.signature)
+    if not options.quiet and options.format not in RENDERERS:
+        print(scores.signature, file=sys.stderr)
     return 0
+
+
+def _progress(options: argparse.Namespace) -> Callable[[Run], None] | None:
+    """A count of the runs that are done, where somebody watches and it takes a while."""
+    if options.quiet or len(options.runs) < _MANY or not sys.stderr.isatty():
+        return None
+    done = 0
+
+    def count(_: Run) -> None:
+        nonlocal done
+        done += 1
+        print(f"\r{done} of {len(options.runs)} runs", end="\n" if done == len(options.runs) else "", file=sys.stderr)
+
+    return count
 
 
 def _check_usage(options: argparse.Namespace) -> None:
     if [options.qrels, *options.runs].count("-") > 1:
         raise ParameterError("-: stdin can be read once only: for the qrels or for one run")
+    if not 0 <= options.places <= 20:
+        raise ParameterError(f"places must be from 0 to 20 (got {options.places})")
+    if options.no_summary and not options.by_topic:
+        raise ParameterError("-n (no summary) without -q (by topic) leaves nothing to print")
+    inputs = {Path(name).resolve() for name in (options.qrels, options.bank, *options.runs) if name}
+    if options.out and Path(options.out).resolve() in inputs:
+        raise ParameterError(f"-o {options.out} would overwrite an input")
     if options.format == "trec_eval" and len(options.runs) > 1:
         raise ParameterError("trec_eval's layout has no column for the run: score one run, or choose another --format")
 
 
 def _read_qrels(options: argparse.Namespace) -> NuggetQrels:
-    if options.qrels.startswith("irds:"):
-        from nuggeteval.formats.irds import read_irds_qrels
-
-        return read_irds_qrels(options.qrels)
+    if options.qrels.startswith(PREFIX):
+        return read_irds_qrels(options.qrels, options.duplicates)
     return read_qrels(options.qrels, options.duplicates)
 
 

@@ -34,5 +34,7 @@ def run(options: argparse.Namespace) -> int:
     found = [problem for path in options.files for problem in problems(options.kind, path, options.against)]
     write_lines((f"{problem}\n" for problem in found), None)
     errors = sum(problem.level == ERROR for problem in found)
-    note(f"{len(options.files)} files: {errors} errors, {len(found) - errors} warnings")
+    counts = [(len(options.files), "file"), (errors, "error"), (len(found) - errors, "warning")]
+    files, *rest = (f"{number} {noun}{'s' * (number != 1)}" for number, noun in counts)
+    note(f"{files}: {', '.join(rest)}")
     return 1 if errors else 0

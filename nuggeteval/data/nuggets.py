@@ -12,7 +12,7 @@ import numpy as np
 
 from nuggeteval.errors import DataError
 from nuggeteval.ids import Ids, KeyArray, encode, group, mix, topic_keys, topic_order
-from nuggeteval.rows import BoolArray, FloatArray, IntArray, check_duplicates, survivors
+from nuggeteval.rows import BoolArray, FloatArray, IntArray, check_duplicates, record_name, survivors
 
 __all__ = ["IMPORTANCE", "VIEWS", "Nugget", "NuggetBank", "NuggetQrels", "PositiveRows", "Scale", "nugget_problem"]
 
@@ -30,10 +30,6 @@ class Scale(NamedTuple):
 
     top: int
     rel: int = 1
-
-
-def _row(index: int) -> str:
-    return f"record {index + 1}"
 
 
 class Nugget(NamedTuple):
@@ -83,14 +79,18 @@ class NuggetBank:
     def __len__(self) -> int:
         return sum(map(len, self.nuggets.values()))
 
+    def __repr__(self) -> str:
+        return f"NuggetBank({self.name!r}, {len(self.nuggets)} topics, {len(self)} nuggets)"
+
 
 def nugget_problem(nugget: Nugget, seen: set[str]) -> str | None:
     """What is wrong with a nugget, given the ids before it."""
-    if not nugget.id or nugget.id.split() != [nugget.id]:
+    raw = encode(nugget.id)
+    if raw.split() != [raw]:
         return f"nugget id {nugget.id!r} must be a non-empty string without white space"
     if nugget.id in seen:
         return f"duplicate nugget id {nugget.id!r}"
-    if nugget.importance is not None and nugget.importance not in IMPORTANCE:
+    if nugget.importance is not None and nugget.importance not in tuple(IMPORTANCE):
         return f"importance of nugget {nugget.id!r} must be vital or okay (got {nugget.importance!r})"
     if nugget.weight is not None and not (nugget.weight > 0 and math.isfinite(nugget.weight)):
         return f"weight of nugget {nugget.id!r} must be a finite number above 0 (got {nugget.weight})"
@@ -163,7 +163,7 @@ class NuggetQrels:
         grade: IntArray,
         *,
         duplicates: str = "error",
-        where: Callable[[int], str] = _row,
+        where: Callable[[int], str] = record_name,
         digest: str = "",
         notes: tuple[str, ...] = (),
     ) -> NuggetQrels:
@@ -196,7 +196,7 @@ class NuggetQrels:
             raise DataError(
                 f"duplicate judgment of unit {unit[first]!r} for topic {order[topic[first]]!r}, nugget "
                 f"{nugget[first]!r} ({where(int(first))} and {where(int(second))}); "
-                "--duplicates first, last or max keeps one"
+                "duplicates first, last or max keeps one"
             )
         if len(repeated):
             kept = survivors(cell, grade, duplicates)
@@ -219,9 +219,20 @@ class NuggetQrels:
         )
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[str, str, str, int]], name: str = "qrels") -> NuggetQrels:
-        """A table from (topic, nugget, unit, grade) rows; nugget ``"0"`` in ordinary qrels."""
+    def of(
+        cls, rows: Iterable[tuple[str, str, str, int]], name: str = "qrels", duplicates: str = "error"
+    ) -> NuggetQrels:
+        """A table from (topic, nugget, unit, grade) rows; nugget ``"0"`` in ordinary qrels.
+
+        Raises:
+            DataError: a row of another shape, a grade that is no integer, a repeated row.
+        """
         rows = list(rows)
+        for row in rows:
+            if len(row) != 4 or row[3] != int(row[3]):
+                raise DataError(
+                    f"a row must be (topic, nugget, unit, grade) with an integer for the grade (got {row!r})"
+                )
         topics = list(dict.fromkeys(row[0] for row in rows))
         place = {topic: index for index, topic in enumerate(topics)}
         return cls.build(
@@ -231,7 +242,12 @@ class NuggetQrels:
             Ids.of(row[1] for row in rows),
             Ids.of(row[2] for row in rows),
             np.array([row[3] for row in rows], dtype=np.int64),
+            duplicates=duplicates,
         )
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.topics)} topics, {len(self.nugget_ids)} nuggets, {len(self.unit_ids)} units"
+        return f"NuggetQrels({self.name!r}, {sizes}, {len(self.unit)} rows)"
 
     def with_bank(self, bank: NuggetBank) -> NuggetQrels:
         """The same judgments with the nuggets, weights and topics that a bank declares.

@@ -10,16 +10,12 @@ import numpy as np
 
 from nuggeteval.errors import DataError, ParameterError
 from nuggeteval.ids import Ids, KeyArray, mix, sorted_keys, topic_keys
-from nuggeteval.rows import BoolArray, FloatArray, IntArray, changes, check_duplicates, survivors
+from nuggeteval.rows import BoolArray, FloatArray, IntArray, changes, check_duplicates, record_name, survivors
 
 __all__ = ["ORDERS", "Run", "by_topic_and_value"]
 
 ORDERS = ("score", "rank")
 """What a ranking can follow; the first is the default."""
-
-
-def _record(index: int) -> str:
-    return f"record {index + 1}"
 
 
 def by_topic_and_value(topic: IntArray, value: FloatArray) -> IntArray:
@@ -41,6 +37,7 @@ class Run:
         units: unit of each record.
         scores: finite score of each record, higher is better, shape (n,).
         ranks: the rank column, -1 where it is no integer, shape (n,); None if there is none.
+        source: the file that it was read from.
         notes: what a reader of the scores should know about the file.
         metadata: its comment lines, an ``# ir_metadata`` block among them.
     """
@@ -51,8 +48,15 @@ class Run:
     units: Ids
     scores: FloatArray
     ranks: IntArray | None = None
+    source: str = ""
     notes: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        finite = np.isfinite(self.scores)
+        if not finite.all():
+            bad = int(np.argmin(finite))
+            raise DataError(f"the score of {self.units[bad]!r} must be a finite number (got {self.scores[bad]})")
 
     @classmethod
     def of(cls, rankings: Mapping[str, Mapping[str, float]], name: str = "run") -> Run:
@@ -64,21 +68,21 @@ class Run:
         topics = tuple(rankings)
         counts = [len(rankings[topic]) for topic in topics]
         units = Ids.of(unit for topic in topics for unit in rankings[topic])
-        scores = np.array([float(score) for topic in topics for score in rankings[topic].values()])
-        if not np.isfinite(scores).all():
-            bad = int(np.flatnonzero(~np.isfinite(scores))[0])
-            raise DataError(f"the score of {units[bad]!r} must be a finite number (got {scores[bad]})")
+        scores = np.array([float(score) for topic in topics for score in rankings[topic].values()], dtype=np.float64)
         return cls(name, topics, np.repeat(np.arange(len(topics)), counts), units, scores)
 
     def __len__(self) -> int:
         return len(self.topic)
+
+    def __repr__(self) -> str:
+        return f"Run({self.name!r}, {len(self.topics)} topics, {len(self)} units)"
 
     @cached_property
     def sorted_keys(self) -> tuple[KeyArray, KeyArray, IntArray]:
         """Hashes of (topic, unit), sorted: see :func:`nuggeteval.ids.sorted_keys`."""
         return sorted_keys(mix(self.units.hash() ^ topic_keys(self.topics)[self.topic]))
 
-    def without_duplicates(self, duplicates: str = "error", where: Callable[[int], str] = _record) -> Run:
+    def without_duplicates(self, duplicates: str = "error", where: Callable[[int], str] = record_name) -> Run:
         """The run with one record for each (topic, unit).
 
         Args:
@@ -97,7 +101,7 @@ class Run:
             more = f"; {len(pairs) - 1} more duplicates" if len(pairs) > 1 else ""
             raise DataError(
                 f"duplicate unit {self.units[first]!r} for topic {self.topics[self.topic[first]]!r} "
-                f"({where(first)} and {where(second)}{more}); --duplicates first, last or max keeps one"
+                f"({where(first)} and {where(second)}{more}); duplicates first, last or max keeps one"
             )
         code = np.arange(len(self))
         for first, second in pairs:
@@ -127,10 +131,8 @@ class Run:
 
     def _take(self, rows: IntArray) -> Run:
         ranks = None if self.ranks is None else self.ranks[rows]
-        return Run(
-            self.name, self.topics, self.topic[rows], self.units.take(rows), self.scores[rows],
-            ranks, self.notes, self.metadata,
-        )  # fmt: skip
+        units = self.units.take(rows)
+        return replace(self, topic=self.topic[rows], units=units, scores=self.scores[rows], ranks=ranks)
 
     def ranking_values(self, order: str) -> FloatArray:
         """What the records are ranked by, higher first, shape (n,).
@@ -144,7 +146,9 @@ class Run:
         if order == "score":
             return self.scores
         if self.ranks is None or (self.ranks < 0).any():
-            raise DataError(f"run {self.name}: cannot be ordered by its rank column, which is not all integers")
+            raise DataError(
+                f"{self.source or self.name}: cannot be ordered by its rank column, which is not all integers"
+            )
         return -self.ranks.astype(np.float64)
 
     def ordered(self, order: str = "score", matters: BoolArray | None = None) -> tuple[IntArray, int]:
@@ -179,7 +183,11 @@ class Run:
         if self.ranks is None:
             return ()
         usable = np.flatnonzero(self.ranks >= 0)
-        records = usable[by_topic_and_value(self.topic[usable], -self.ranks[usable].astype(np.float64))]
+        topic, ranks, scores = self.topic[usable], self.ranks[usable], self.scores[usable]
+        # Within one rank the best score first: then neighbours tell whether any two ranks contradict the scores.
+        step = (topic[1:] - topic[:-1], ranks[1:] - ranks[:-1])
+        in_order = (step[0] > 0) | ((step[0] == 0) & (step[1] > 0))
+        records = usable if in_order.all() else usable[np.lexsort((-scores, ranks, topic))]
         topic, ranks, scores = self.topic[records], self.ranks[records], self.scores[records]
         worse = (topic[1:] == topic[:-1]) & (ranks[1:] != ranks[:-1]) & (scores[1:] > scores[:-1])
         found = np.bincount(topic[1:][worse], minlength=len(self.topics))

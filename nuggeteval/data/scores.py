@@ -58,20 +58,28 @@ class Scores:
         if name in self.weights:
             weights = self.weights[name][run, counted]
             total = math.fsum(weights)
-            return math.fsum(values * weights) / total if total else math.nan
+            return math.fsum(values * weights) / total if total else math.fsum(values)
         return math.fsum(values) / len(values) if len(values) else math.nan
 
     def undefined(self, run: int, measure: int) -> int:
         """Number of topics that have no value and are therefore in no mean."""
         return int(np.count_nonzero(self.present[run, :, measure] & np.isnan(self.values[run, :, measure])))
 
-    def value(self, run: str, measure: str, topic: str | None = None) -> float | None:
+    def __repr__(self) -> str:
+        return f"Scores({len(self.runs)} runs, {len(self.topics)} topics, measures {', '.join(self.measures)})"
+
+    def value(self, run: str, measure: object, topic: str | None = None) -> float | None:
         """One value, or the aggregate without a topic; None where it is undefined or absent.
+
+        Args:
+            run: its name.
+            measure: as it is printed, or the measure object that was asked for.
+            topic: one topic; None for the aggregate.
 
         Raises:
             KeyError: no such run, topic or measure.
         """
-        r, m = _index(self.runs, run, "run"), _index(self.measures, measure, "measure")
+        r, m = _index(self.runs, run, "run"), _index(self.measures, str(measure), "measure")
         if topic is None:
             value = float(self.aggregates[r, m])
         else:

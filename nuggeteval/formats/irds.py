@@ -10,11 +10,12 @@ __all__ = ["PREFIX", "nugget_of", "read_irds_qrels"]
 PREFIX = "irds:"
 
 
-def read_irds_qrels(path: str) -> NuggetQrels:
+def read_irds_qrels(path: str, duplicates: str = "error") -> NuggetQrels:
     """Read the qrels of an ir_datasets data set.
 
     Args:
         path: ``irds:`` and the id, for example ``irds:clueweb12/trec-web-2013``.
+        duplicates: what to do with a repeated (topic, nugget, unit).
 
     Raises:
         FormatError: no such data set, one without qrels, or one that cannot be downloaded.
@@ -32,7 +33,7 @@ def read_irds_qrels(path: str) -> NuggetQrels:
         rows = [(row.query_id, nugget_of(row), row.doc_id, row.relevance) for row in dataset.qrels_iter()]
     except (OSError, RuntimeError) as error:
         raise FormatError(path, f"the qrels cannot be had: {error}") from error
-    return NuggetQrels.of(rows, name=path)
+    return NuggetQrels.of(rows, path, duplicates)
 
 
 def nugget_of(row: object) -> str:

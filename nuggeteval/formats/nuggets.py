@@ -21,6 +21,8 @@ from nuggeteval.ids import encode
 
 __all__ = ["bank_from_bytes", "read_bank", "write_bank"]
 
+EXAMPLE = '{"topic": "t1", "nuggets": [{"id": "n1", "text": "..."}]}'
+
 _TOPIC_KEYS = ("topic", "topic_id", "qid", "query_id", "request_id", "narrative_id", "turn_id")
 _ID_KEYS = ("id", "nugget_id", "question_id")
 _TEXT_KEYS = ("text", "nugget", "question")
@@ -64,7 +66,9 @@ def bank_from_bytes(raw: bytes, path: str) -> tuple[NuggetBank, list[FormatError
             except DataError as error:
                 problems.append(FormatError(path, str(error), line))
     except FormatError as error:
-        problems.append(error)
+        problems.append(
+            FormatError(path, f"{error.message}; a bank has a JSON object a line, as {EXAMPLE}", error.line)
+        )
     nuggets = {topic: tuple(entries) for topic, entries in found.items()}
     return NuggetBank(path, nuggets, hashlib.sha256(raw).hexdigest(), _blank_notes(path, nuggets)), problems
 
@@ -93,12 +97,12 @@ def _identifier(record: dict[str, Any], keys: Sequence[str], what: str) -> str:
             raise DataError(f"{what} {key!r} must be a string or an integer (got {value!r})")
     ids = {str(value) for value in values.values()}
     if not ids:
-        raise DataError(f"no {what}: expected one of the keys {', '.join(keys)}")
+        raise DataError(f"no {what}: expected one of the keys {', '.join(keys)}, as in {EXAMPLE}")
     if len(ids) > 1:
         raise DataError(f"conflicting {what}s: " + ", ".join(f"{key} {value!r}" for key, value in values.items()))
     identifier = ids.pop()
-    encode(identifier)
-    if not identifier or identifier.split() != [identifier]:
+    raw = encode(identifier)
+    if raw.split() != [raw]:
         raise DataError(f"{what} {identifier!r} must be a non-empty string without white space")
     return identifier
 
@@ -113,7 +117,7 @@ def _nugget(topic: str, entry: dict[str, Any]) -> Nugget:
         raise DataError(f"topic {topic!r}: a nugget has neither id nor text")
     identifier = _identifier(entry, keys, "nugget id") if named else stable_id(topic, text)
     importance, weight = entry.get("importance"), entry.get("weight")
-    if weight is not None and (isinstance(weight, bool) or not isinstance(weight, int | float)):
+    if weight is not None and (isinstance(weight, bool) or not isinstance(weight, int | float) or abs(weight) > 1e300):
         raise DataError(f"topic {topic!r}: weight of nugget {identifier!r} must be a number (got {weight!r})")
     return Nugget(identifier, text, importance, None if weight is None else float(weight))
 

@@ -76,16 +76,23 @@ def _columns(
     return lines
 
 
-def _tsv(_scores: Scores, rows: Iterable[ScoreRow], _places: int) -> Iterator[str]:
+def _exact(scores: Scores, row: ScoreRow) -> float | None:
+    """A value in full precision; a number of things is an integer."""
+    whole = row.value is not None and row.measure in scores.summed and row.value.is_integer()
+    return int(row.value or 0) if whole else row.value
+
+
+def _tsv(scores: Scores, rows: Iterable[ScoreRow], _places: int) -> Iterator[str]:
     yield "\t".join(TSV_HEADER) + "\n"
     for row in rows:
-        value = UNDEFINED if row.value is None else repr(row.value)
+        value = UNDEFINED if row.value is None else repr(_exact(scores, row))
         yield f"{row.run}\t{row.topic}\t{row.measure}\t{value}\n"
 
 
 def _jsonl(scores: Scores, rows: Iterable[ScoreRow], _places: int) -> Iterator[str]:
     for row in rows:
-        record = {"run_id": row.run, "topic_id": row.topic, "measure": row.measure, "value": row.value}
+        value = _exact(scores, row)
+        record = {"run_id": row.run, "topic_id": row.topic, "measure": row.measure, "value": value}
         if row.topic == ALL:
             record["signature"] = scores.signature
         yield json.dumps(record, ensure_ascii=False) + "\n"
@@ -154,8 +161,8 @@ def _json_row(record: dict[str, object], path: str, line: int) -> ScoreRow:
         value = record["value"]
     except KeyError as error:
         raise FormatError(path, f"no key {error}: expected run_id, topic_id, measure, value", line) from None
-    if value is not None and not isinstance(value, int | float):
-        raise FormatError(path, f"value must be a number or null (got {value!r})", line)
+    if value is not None and (not isinstance(value, int | float) or not -1e300 < value < 1e300):
+        raise FormatError(path, f"value must be a finite number or null (got {shorten(repr(value))})", line)
     return ScoreRow(run, topic, measure, None if value is None else float(value))
 
 
@@ -167,7 +174,7 @@ _HEADER_NAMES = {"run_id": "run", "topic_id": "topic", "query_id": "topic", "qid
 
 
 def _column_rows(raw: bytes, path: str, topics: set[str]) -> list[tuple[int, ScoreRow]]:
-    lines = [(number, decode(line).split()) for number, line in enumerate(raw.split(b"\n"), start=1)]
+    lines = [(number, list(map(decode, line.split()))) for number, line in enumerate(raw.split(b"\n"), start=1)]
     lines = [(number, fields) for number, fields in lines if fields and fields[0] != "runid"]
     header = [_HEADER_NAMES.get(name, name) for name in lines[0][1]] if lines else []
     if header[-1:] == ["value"]:
@@ -238,4 +245,7 @@ def _collect(path: str, rows: list[tuple[int, ScoreRow]]) -> Scores:
         present[cell] = True
         values[cell] = math.nan if value is None else value
     summed = frozenset(measure for measure in measures if measure.startswith(("num_", "Num")))
-    return Scores(tuple(runs), tuple(topics), tuple(measures), values, present, summed)
+    # What a pooled mean was weighted with is not in the file: it has no aggregate, rather than a wrong one.
+    unknown = np.full(values.shape[:2], np.nan)
+    weights = {measure: unknown for measure in measures if "avg='micro'" in measure}
+    return Scores(tuple(runs), tuple(topics), tuple(measures), values, present, summed, weights)

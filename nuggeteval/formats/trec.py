@@ -14,7 +14,7 @@ import numpy as np
 
 from nuggeteval.columns import Layout, Lines, parse_floats, parse_integers, scan
 from nuggeteval.data import NuggetQrels, Run
-from nuggeteval.errors import FormatError
+from nuggeteval.errors import DataError, FormatError
 from nuggeteval.files import read_bytes, stem, write_text
 from nuggeteval.ids import Ids, decode
 from nuggeteval.rows import IntArray, changes, position_within
@@ -30,8 +30,14 @@ __all__ = [
     "write_run",
 ]
 
-RUN_LAYOUT = Layout(("topic", "Q0", "unit", "rank", "score", "tag"))
-QRELS_LAYOUT = Layout(("topic", "nugget", "unit", "grade"))
+RUN_LAYOUT = Layout(
+    ("topic", "Q0", "unit", "rank", "score", "tag"),
+    {4: "qrels? they come first, then the runs", 5: "is the tag missing?", 7: "a blank in an id or tag?"},
+)
+QRELS_LAYOUT = Layout(
+    ("topic", "nugget", "unit", "grade"),
+    {3: "is the nugget missing? it is 0 in ordinary qrels", 5: "a blank in an id?", 6: "a run? qrels come first"},
+)
 
 
 def read_run(path: str, duplicates: str = "error") -> Run:
@@ -71,6 +77,7 @@ def run_from_lines(lines: Lines) -> Run:
         units=lines.column("unit"),
         scores=scores,
         ranks=np.where(no_rank, -1, ranks),
+        source=lines.path,
         notes=notes,
         metadata=_comments(lines),
     )
@@ -133,12 +140,15 @@ def qrels_from_lines(lines: Lines, duplicates: str = "error") -> NuggetQrels:
 
 
 def write_run(run: Run, path: str) -> None:
-    """Write a run, best first, with ranks from 1 and scores in full precision.
+    """Write a run, best first, with ranks from 1 and scores in full precision, its metadata on top.
 
     Raises:
         FormatError: the file cannot be written.
+        DataError: the name of the run is no tag, since it has white space.
     """
-    write_text(path, "".join(_run_lines(run)))
+    if run.name.split() != [run.name]:
+        raise DataError(f"the name of a run is its tag and must not have white space (got {run.name!r})")
+    write_text(path, "".join([*(f"{line}\n" for line in run.metadata), *_run_lines(run)]))
 
 
 def _run_lines(run: Run) -> Iterable[str]:

@@ -7,7 +7,7 @@ a :class:`~nuggeteval.ranking.Ranked` run and its parameters and returns one val
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ __all__ = [
     "Record",
     "bind",
     "expand_names",
+    "known_names",
     "record_of",
 ]
 
@@ -40,21 +41,23 @@ class Param:
         meaning: one line for ``nuggeteval measures``.
         check: whether a value is allowed.
         rule: what ``check`` demands, for messages: "must be ...".
+        follows: the policy that sets it where the measure does not: ``rel``, ``adhoc`` or none.
     """
 
     default: Any
     meaning: str
     check: Callable[[Any], bool]
     rule: str
+    follows: str = ""
 
 
 def _is_int(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def choice(default: str, options: tuple[str, ...], meaning: str) -> Param:
+def choice(default: str, options: tuple[str, ...], meaning: str, follows: str = "") -> Param:
     """A parameter with a fixed set of values."""
-    return Param(default, meaning, lambda value: value in options, f"one of {', '.join(options)}")
+    return Param(default, meaning, lambda value: value in options, f"one of {', '.join(options)}", follows)
 
 
 def probability(default: float, meaning: str) -> Param:
@@ -66,12 +69,12 @@ def probability(default: float, meaning: str) -> Param:
     return Param(default, meaning, check, "in [0, 1)")
 
 
-def integer(default: int | None, meaning: str) -> Param:
+def integer(default: int | None, meaning: str, follows: str = "") -> Param:
     """A parameter that is an integer of at least 1."""
-    return Param(default, meaning, lambda value: _is_int(value) and value >= 1, "an integer of at least 1")
+    return Param(default, meaning, lambda value: _is_int(value) and value >= 1, "an integer of at least 1", follows)
 
 
-REL = integer(None, "least grade that counts; by default that of --rel, else of the table's scale (1)")
+REL = integer(None, "least grade that counts; by default that of --rel, else 1 or what the judge's scale says", "rel")
 JUDGED_ONLY = Param(
     False, "leave unjudged units out of the ranking first", lambda value: isinstance(value, bool), "True or False"
 )
@@ -110,8 +113,8 @@ class Record:
 
 
 TABLE: dict[str, str] = {
-    **dict.fromkeys(("num_q", "num_missing", "num_undefined", "num_failed"), "counts"),
-    **dict.fromkeys(("NumQ", "NumRet", "NumRel", "NumRelRet"), "adhoc"),
+    **dict.fromkeys(("num_q", "num_missing", "num_undefined", "num_failed", "NumQ"), "counts"),
+    **dict.fromkeys(("NumRet", "NumRel", "NumRelRet"), "adhoc"),
     **dict.fromkeys(("AP", "Rprec", "RR", "P", "R", "Success", "Judged", "nDCG"), "adhoc"),
     **dict.fromkeys(("alpha_nDCG", "alpha_DCG", "Cov", "StRecall"), "novelty"),
     **dict.fromkeys(("nERR_IA", "ERR_IA", "nNRBP", "NRBP", "AP_IA", "P_IA"), "novelty"),
@@ -135,6 +138,11 @@ ALIASES: dict[str, str] = {
     "coverage": "Cov",
     "Coverage": "Cov",
     "MAP_IA": "AP_IA",
+    "MAP-IA": "AP_IA",
+    "P-IA": "P_IA",
+    "ERR-IA": "ERR_IA",
+    "nERR-IA": "nERR_IA",
+    "strec": "StRecall",
 }
 
 NICKNAMES: dict[str, tuple[str, ...]] = {
@@ -155,9 +163,14 @@ NICKNAMES: dict[str, tuple[str, ...]] = {
     "cone": ("Precision_NtN", "Recall_NtN", "Recall_NtR"),
     "longeval": ("nugget_coverage", "avg_grade", "max_grade", "covered_count"),
     "autonuggetizer": ("V_strict", "V", "W_strict", "W", "A_strict", "A"),
+    "all_trec": (
+        *("num_q", "num_ret", "num_rel", "num_rel_ret", "map", "Rprec", "bpref", "recip_rank", "infAP"),
+        *("iprec_at_recall", "P", "recall", "ndcg", "ndcg_cut", "map_cut", "success", "set_P", "set_recall", "set_F"),
+    ),
 }
 """Sets of measures that go by one name."""
 
+_DEEPEST = 10**8
 _TREC_CUTOFFS = ("5", "10", "15", "20", "30", "100", "200", "500", "1000")
 TREC_NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "num_ret": ("NumRet", ()),
@@ -203,6 +216,11 @@ def record_of(name: str) -> Record:
     return records[name]
 
 
+def known_names(theirs: Iterable[str] = ()) -> list[str]:
+    """Everything that can be asked for by name, the likeliest first; ``theirs`` are those of ir_measures."""
+    return list(dict.fromkeys((*TABLE, *NICKNAMES, *theirs, *ALIASES, *TREC_NAMES)))
+
+
 def expand_names(text: str) -> list[Measure]:
     """The measures that a text names: nicknames, trec_eval names and lists are spelled out.
 
@@ -215,7 +233,7 @@ def expand_names(text: str) -> list[Measure]:
     measures: list[Measure] = []
     for part in split(text):
         if part in NICKNAMES:
-            measures += [parse(name) for name in NICKNAMES[part]]
+            measures += [measure for name in NICKNAMES[part] for measure in expand_names(name)]
         else:
             measures += _from_trec(part) or [_canonical(parse(part))]
     if not measures:
@@ -237,8 +255,9 @@ def _from_trec(text: str) -> list[Measure]:
         raise ParameterError(f"{shorten(text)}: trec_eval's {name} takes no cutoff")
     measures = []
     for cutoff in found[1] or cutoffs or (None,):
-        label = name if cutoff is None else f"{name}_{cutoff}"
         at = None if cutoff is None else float(cutoff) if "." in cutoff else int(cutoff)
+        shown = f"{at:.2f}" if isinstance(at, float) else str(at)
+        label = name if at is None else f"{name}_{shown}"
         measures.append(Measure(ours, (), at, label))
     return measures
 
@@ -278,20 +297,26 @@ class Bound:
 
     def values(self, ranked: Ranked) -> FloatArray:
         """Its value for every topic of the table, NaN where undefined, shape (T,)."""
-        values: FloatArray = self.record.kernel(ranked.judged_only if self.judged_only else ranked, **self.arguments)
+        values: FloatArray = self.record.kernel(self._view(ranked), **self.arguments)
         return values
+
+    def _view(self, ranked: Ranked) -> Ranked:
+        return ranked.judged_only if self.judged_only else ranked
 
     def weights(self, ranked: Ranked) -> FloatArray | None:
         """Weight of every topic in a pooled mean, shape (T,); None for a plain mean."""
-        return self.record.micro(ranked) if self.micro and self.record.micro else None
+        return self.record.micro(self._view(ranked)) if self.micro and self.record.micro else None
 
 
-def bind(measure: Measure, rel: int = 1, adhoc: str = "max", judged_only: bool = False) -> Bound:
+def bind(
+    measure: Measure, rel: int | None = None, scale_rel: int = 1, adhoc: str = "max", judged_only: bool = False
+) -> Bound:
     """Check a measure against its record, and fill in what it does not say.
 
     Args:
         measure: one of the table.
-        rel: least grade that counts.
+        rel: least grade that counts, if the user says so; it goes before a measure's own default.
+        scale_rel: least grade that counts on the scale of the table.
         adhoc: grade of a unit from those of its nuggets.
         judged_only: leave unjudged units out, whatever the measure says.
 
@@ -300,18 +325,20 @@ def bind(measure: Measure, rel: int = 1, adhoc: str = "max", judged_only: bool =
         ParameterError: a parameter or cutoff that it does not take.
     """
     if measure.name not in TABLE:
-        raise UnknownNameError(f"unknown measure {shorten(str(measure))!r}{suggestion(measure.name, TABLE)}")
+        raise UnknownNameError(f"unknown measure {shorten(str(measure))!r}{suggestion(measure.name, known_names())}")
     record = record_of(measure.name)
     given = dict(measure.params)
     for name, value in given.items():
         _check_param(measure, record, name, value)
-    asked = {name: given.get(name, param.default) for name, param in record.params.items()}
+    policies = {"rel": rel, "adhoc": adhoc}
+    asked = {}
+    for name, param in record.params.items():
+        policy = policies.get(param.follows)
+        asked[name] = given.get(name, param.default if policy is None else policy)
+        if param.follows == "rel" and asked[name] is None:
+            asked[name] = scale_rel
     if record.cutoff != "none" or measure.cutoff is not None:
         asked["cutoff"] = _checked_cutoff(measure, record)
-    if record.params.get("rel") is REL and asked["rel"] is None:
-        asked["rel"] = rel
-    if "adhoc" in asked and "adhoc" not in given:
-        asked["adhoc"] = adhoc
     only = bool(asked.pop("judged_only", False)) or judged_only
     micro = asked.pop("avg", "macro") == "micro"
     return Bound(measure, record, asked, only, micro)
@@ -335,4 +362,6 @@ def _checked_cutoff(measure: Measure, record: Record) -> int | None:
         return None
     if not isinstance(cutoff, int) or cutoff < 1:
         raise ParameterError(f"{measure}: cutoff must be an integer of at least 1 (got {cutoff})")
+    if cutoff > _DEEPEST:
+        raise ParameterError(f"{measure}: cutoff must be at most {_DEEPEST} (got {cutoff})")
     return cutoff

@@ -6,12 +6,14 @@ As trec_eval 10 defines them; on ordinary qrels, which have one pseudo-nugget, t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from nuggeteval.data import NuggetQrels
-from nuggeteval.measures import JUDGED_ONLY, REL, Param, Record, choice
+from nuggeteval.errors import DataError
+from nuggeteval.measures import JUDGED_ONLY, REL, Param, Record, choice, integer
 from nuggeteval.ranking import Ranked
 from nuggeteval.rows import BoolArray, FloatArray, IntArray, changes, position_within, ratio, sum_by
 
@@ -84,11 +86,6 @@ def judged(ranked: Ranked, cutoff: int | None) -> FloatArray:
     return ratio(sum_by(ranked.topic, len(depth), chosen), depth)
 
 
-def number_of_topics(ranked: Ranked) -> FloatArray:
-    """1 for every topic, shape (T,)."""
-    return np.ones(len(ranked.qrels.topics))
-
-
 def number_retrieved(ranked: Ranked, rel: int | None, adhoc: str) -> FloatArray:
     """Number of units in the ranking, or of those that are relevant at ``rel``, shape (T,)."""
     return ranked.retrieved.astype(np.float64) if rel is None else _found(ranked, None, rel, adhoc)
@@ -104,11 +101,16 @@ def number_relevant_retrieved(ranked: Ranked, rel: int, adhoc: str) -> FloatArra
     return _found(ranked, None, rel, adhoc)
 
 
+_LARGEST_EXPONENT = 1000
+
+
 def _gain(grades: IntArray, dcg: str, gains: Mapping[int, float] | None) -> FloatArray:
     """What each grade is worth; nothing below 1, unless a mapping says so."""
     if gains is not None:
         return np.array([gains.get(grade, max(grade, 0)) for grade in grades.tolist()], dtype=np.float64)
     grades = np.maximum(grades, 0)
+    if dcg == "exp-log2" and grades.max(initial=0) > _LARGEST_EXPONENT:
+        raise DataError(f"2^grade - 1 is too large for a grade of {grades.max()}: use dcg='log2' or gains")
     return np.exp2(grades) - 1.0 if dcg == "exp-log2" else grades.astype(np.float64)
 
 
@@ -144,7 +146,9 @@ def _is_gains(value: Any) -> bool:
     )
 
 
-ADHOC = choice("max", ("max", "sum", "count"), "grade of a unit from those of its nuggets; by default that of --adhoc")
+ADHOC = choice(
+    "max", ("max", "sum", "count"), "grade of a unit from those of its nuggets; by default that of --adhoc", "adhoc"
+)
 _GRADED: dict[str, Param] = {"adhoc": ADHOC}
 _BINARY: dict[str, Param] = {"rel": REL, "adhoc": ADHOC}
 _RANKED: dict[str, Param] = {**_BINARY, "judged_only": JUDGED_ONLY}
@@ -152,12 +156,11 @@ _TREC = "trec_eval 10 (Buckley, Soboroff)"
 _PYTREC = "pytrec_eval, where scores are distinct in 32 bits"
 
 RECORDS: dict[str, Record] = {
-    "NumQ": Record(number_of_topics, "number of topics in the average.", _TREC, {}, summed=True, higher_is_better=None),
     "NumRet": Record(
         number_retrieved,
         "number of units in the ranking; with rel, of the relevant ones among them.",
         _TREC,
-        {"rel": Param(None, "count only units of at least this grade", REL.check, REL.rule), "adhoc": ADHOC},
+        {"rel": integer(None, "count only units of at least this grade"), "adhoc": ADHOC},
         summed=True,
         higher_is_better=None,
     ),
@@ -212,13 +215,14 @@ RECORDS: dict[str, Record] = {
     "nDCG": Record(
         ndcg,
         "sum over ranks i <= k of gain / log2(i+1), over the same for all judged units in the best order. The gain is "
-        "the grade (trec_eval); with dcg='exp-log2' it is 2^grade - 1; gains={grade:gain,...} sets any. Ignores rel.",
+        "the grade (trec_eval); with dcg='exp-log2' it is 2^grade - 1; gains={grade:gain,...} sets any. Whatever "
+        "counts as relevant, it takes the grades.",
         'Jarvelin and Kekalainen, "Cumulated gain-based evaluation of IR techniques", TOIS 2002',
         {
             "dcg": choice("log2", ("log2", "exp-log2"), "gain: the grade, or 2^grade - 1"),
             "gains": Param(None, "gain of each grade; others keep their own", _is_gains, "{grade: gain of at least 0}"),
             **_GRADED,
-            "rel": REL,
+            "rel": replace(REL, meaning="least grade of the nuggets that adhoc=count counts, and of nothing else"),
             "judged_only": JUDGED_ONLY,
         },
         cutoff="optional",

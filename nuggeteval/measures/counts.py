@@ -36,6 +36,9 @@ def undefined(ranked: Ranked) -> FloatArray:
 
 RECORDS: dict[str, Record] = {
     "num_q": Record(topics, "number of topics in the average.", _OURS, {}, summed=True, higher_is_better=None),
+    "NumQ": Record(
+        topics, "number of topics in the average, by ir_measures' name.", _OURS, {}, summed=True, higher_is_better=None
+    ),
     "num_missing": Record(
         missing,
         "number of topics in the average that the run does not answer; they count 0.",

@@ -24,6 +24,7 @@ __all__ = ["RECORDS", "Gains", "alpha_dcg", "alpha_ndcg", "coverage", "greedy_id
 
 _TIE = 1e-9
 _LEAST_DEPTH = 20
+_BLOCK = 1 << 20
 ALPHA = 0.5
 
 
@@ -68,9 +69,10 @@ def greedy_ideal(
 ) -> tuple[IntArray, Gains]:
     """The greedy ideal ranking of all topics at once.
 
-    At every rank the unit with the largest gain is taken; gains within 1e-9 of it are tied, ties
-    go to the largest unit id. Greedy is not optimal (the optimum is NP-hard), so that a run can
-    score above 1. Units that carry no nugget are left out: they gain nothing.
+    At every rank the unit with the largest gain is taken; gains within 1e-9 of it (times the
+    largest weight of the topic) are tied, ties go to the largest unit id. Greedy is not optimal
+    (the optimum is NP-hard), so that a run can score above 1. Units that carry no nugget are left
+    out: they gain nothing.
 
     Args:
         qrels: the table.
@@ -86,6 +88,8 @@ def greedy_ideal(
     units = np.flatnonzero(np.diff(positives.start))
     topic = qrels.unit_topic[units]
     value = weight.astype(np.float64)
+    tie = np.zeros(len(qrels.topics))
+    np.maximum.at(tie, qrels.nugget_topic, _TIE * weight)
     owner, nugget = positives.of(units)
     picked_units: list[IntArray] = []
     gains: list[Gains] = []
@@ -93,7 +97,7 @@ def greedy_ideal(
     while len(units) and (depth is None or rank < depth):
         rank += 1
         gain = sum_by(owner, len(units), value[nugget])
-        picked = _best_of_each_topic(topic, gain)
+        picked = _best_of_each_topic(topic, gain, tie[topic])
         picked_units.append(units[picked])
         gains.append(Gains(topic[picked], np.full(len(picked), rank), gain[picked]))
         _, shown = positives.of(units[picked])
@@ -109,12 +113,12 @@ def greedy_ideal(
     return np.concatenate(picked_units), Gains(*(np.concatenate(column) for column in zip(*gains, strict=True)))
 
 
-def _best_of_each_topic(topic: IntArray, gain: FloatArray) -> IntArray:
+def _best_of_each_topic(topic: IntArray, gain: FloatArray, tie: FloatArray) -> IntArray:
     """Position of the unit to take in each topic; units are sorted by topic, then id."""
     new = changes(topic)
     head = np.flatnonzero(new)
     best = np.maximum.reduceat(gain, head)[np.cumsum(new) - 1]
-    return np.maximum.reduceat(np.where(gain >= best - _TIE, np.arange(len(topic)), -1), head)
+    return np.maximum.reduceat(np.where(gain >= best - tie, np.arange(len(topic)), -1), head)
 
 
 def _discounted(gains: Gains, cutoff: int | None, discount: FloatArray, topics: int) -> FloatArray:
@@ -125,12 +129,6 @@ def _discounted(gains: Gains, cutoff: int | None, discount: FloatArray, topics: 
     return sum_by(gains.topic, topics, value)
 
 
-def _undefined_without_nuggets(ranked: Ranked, values: FloatArray) -> FloatArray:
-    values = values.copy()
-    values[ranked.qrels.declared == 0] = np.nan
-    return values
-
-
 def _log2(gains: Gains) -> FloatArray:
     return np.asarray(1.0 / np.log2(gains.rank + 1.0))
 
@@ -139,14 +137,14 @@ def alpha_dcg(ranked: Ranked, cutoff: int | None, alpha: float, rel: int, weight
     """alpha-DCG (Clarke et al. 2008, eq. 5 and 6), not normalised, shape (T,)."""
     gains = _run_gains(ranked, alpha, rel, weights)
     values = _discounted(gains, cutoff, _log2(gains), len(ranked.qrels.topics))
-    return _undefined_without_nuggets(ranked, values)
+    return ranked.defined(values)
 
 
 def alpha_ndcg(ranked: Ranked, cutoff: int | None, alpha: float, rel: int, weights: str) -> FloatArray:
     """alpha-DCG over that of the greedy ideal ranking (Clarke et al. 2008), shape (T,)."""
     ideal = _ideal_gains(ranked.qrels, cutoff, alpha, rel, weights)
     best = _discounted(ideal, cutoff, _log2(ideal), len(ranked.qrels.topics))
-    return _undefined_without_nuggets(ranked, ratio(alpha_dcg(ranked, cutoff, alpha, rel, weights), best))
+    return ranked.defined(ratio(alpha_dcg(ranked, cutoff, alpha, rel, weights), best))
 
 
 def _covered(ranked: Ranked, cutoff: int | None, rel: int, weight: FloatArray) -> FloatArray:
@@ -161,7 +159,7 @@ def coverage(ranked: Ranked, cutoff: int | None, rel: int, weights: str) -> Floa
     """Share of all declared nuggets that some unit down to the cutoff carries, shape (T,)."""
     weight = nugget_weights(ranked.qrels, weights)
     declared = sum_by(ranked.qrels.nugget_topic, len(ranked.qrels.topics), weight)
-    return _undefined_without_nuggets(ranked, ratio(_covered(ranked, cutoff, rel, weight), declared))
+    return ranked.defined(ratio(_covered(ranked, cutoff, rel, weight), declared))
 
 
 def _supported(qrels: NuggetQrels, rel: int, weight: FloatArray) -> FloatArray:
@@ -174,7 +172,7 @@ def subtopic_recall(ranked: Ranked, cutoff: int | None, rel: int, weights: str) 
     """Share of the nuggets that any judged unit carries which the ranking shows, shape (T,)."""
     weight = nugget_weights(ranked.qrels, weights)
     values = ratio(_covered(ranked, cutoff, rel, weight), _supported(ranked.qrels, rel, weight))
-    return _undefined_without_nuggets(ranked, values)
+    return ranked.defined(values)
 
 
 def err_ia(ranked: Ranked, cutoff: int, alpha: float, rel: int, weights: str) -> FloatArray:
@@ -182,10 +180,22 @@ def err_ia(ranked: Ranked, cutoff: int, alpha: float, rel: int, weights: str) ->
     gains = _run_gains(ranked, alpha, rel, weights)
     values = _discounted(gains, cutoff, 1.0 / gains.rank, len(ranked.qrels.topics))
     if cutoff > 1:
-        ranks = np.arange(1, cutoff + 1)
         most = _supported(ranked.qrels, rel, nugget_weights(ranked.qrels, weights))
-        values = ratio(values, most * float(((1.0 - alpha) ** (ranks - 1) / ranks).sum()))
-    return _undefined_without_nuggets(ranked, values)
+        values = ratio(values, most * _longest_err(alpha, cutoff))
+    return ranked.defined(values)
+
+
+def _longest_err(alpha: float, cutoff: int) -> float:
+    """Sum over the ranks i <= cutoff of (1 - alpha)^(i - 1) / i, as far as the terms matter."""
+    total, done = 0.0, 0
+    while done < cutoff:
+        ranks = np.arange(done + 1, min(cutoff, done + _BLOCK) + 1)
+        terms = (1.0 - alpha) ** (ranks - 1) / ranks
+        total += float(terms.sum())
+        done += len(ranks)
+        if terms[-1] < 1e-18:
+            break
+    return total
 
 
 def nerr_ia(ranked: Ranked, cutoff: int | None, alpha: float, rel: int, weights: str) -> FloatArray:
@@ -194,7 +204,7 @@ def nerr_ia(ranked: Ranked, cutoff: int | None, alpha: float, rel: int, weights:
     gains = _run_gains(ranked, alpha, rel, weights)
     ideal = _ideal_gains(ranked.qrels, cutoff, alpha, rel, weights)
     values = _discounted(gains, cutoff, 1.0 / gains.rank, topics)
-    return _undefined_without_nuggets(ranked, ratio(values, _discounted(ideal, cutoff, 1.0 / ideal.rank, topics)))
+    return ranked.defined(ratio(values, _discounted(ideal, cutoff, 1.0 / ideal.rank, topics)))
 
 
 def _rank_biased(gains: Gains, beta: float, topics: int) -> FloatArray:
@@ -205,7 +215,7 @@ def nrbp(ranked: Ranked, alpha: float, beta: float, rel: int, weights: str) -> F
     """Novelty- and rank-biased precision (Clarke et al. 2009, eq. 8), shape (T,)."""
     most = _supported(ranked.qrels, rel, nugget_weights(ranked.qrels, weights))
     values = _rank_biased(_run_gains(ranked, alpha, rel, weights), beta, len(ranked.qrels.topics))
-    return _undefined_without_nuggets(ranked, ratio(values * (1.0 - (1.0 - alpha) * beta), most))
+    return ranked.defined(ratio(values * (1.0 - (1.0 - alpha) * beta), most))
 
 
 def nnrbp(ranked: Ranked, alpha: float, beta: float, rel: int, weights: str) -> FloatArray:
@@ -213,7 +223,7 @@ def nnrbp(ranked: Ranked, alpha: float, beta: float, rel: int, weights: str) -> 
     topics = len(ranked.qrels.topics)
     ideal = _rank_biased(_ideal_gains(ranked.qrels, None, alpha, rel, weights), beta, topics)
     values = _rank_biased(_run_gains(ranked, alpha, rel, weights), beta, topics)
-    return _undefined_without_nuggets(ranked, ratio(values, ideal))
+    return ranked.defined(ratio(values, ideal))
 
 
 def ap_ia(ranked: Ranked, rel: int, weights: str) -> FloatArray:
@@ -224,7 +234,7 @@ def ap_ia(ranked: Ranked, rel: int, weights: str) -> FloatArray:
     precision = (pairs.seen + 1) / pairs.rank
     value = weight[pairs.nugget] * precision / carriers[pairs.nugget]
     total = sum_by(pairs.topic, len(qrels.topics), value)
-    return _undefined_without_nuggets(ranked, ratio(total, _supported(qrels, rel, weight)))
+    return ranked.defined(ratio(total, _supported(qrels, rel, weight)))
 
 
 def p_ia(ranked: Ranked, cutoff: int, rel: int, weights: str) -> FloatArray:
@@ -233,7 +243,7 @@ def p_ia(ranked: Ranked, cutoff: int, rel: int, weights: str) -> FloatArray:
     weight = nugget_weights(ranked.qrels, weights)
     gains = Gains(pairs.topic, pairs.rank, weight[pairs.nugget])
     total = _discounted(gains, cutoff, np.ones(len(gains.rank)), len(ranked.qrels.topics))
-    return _undefined_without_nuggets(ranked, ratio(total, cutoff * _supported(ranked.qrels, rel, weight)))
+    return ranked.defined(ratio(total, cutoff * _supported(ranked.qrels, rel, weight)))
 
 
 _COMMON: dict[str, Param] = {"rel": REL, "weights": WEIGHTS, "judged_only": JUDGED_ONLY}

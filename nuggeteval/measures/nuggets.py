@@ -24,30 +24,23 @@ def _per_declared(ranked: Ranked, total: FloatArray) -> FloatArray:
     return ratio(total, ranked.qrels.declared, otherwise=np.nan)
 
 
-def _defined(ranked: Ranked, values: FloatArray) -> FloatArray:
-    """Set the values of topics without declared nuggets to NaN."""
-    values = values.copy()
-    values[ranked.qrels.declared == 0] = np.nan
-    return values
-
-
 def nugget_recall(ranked: Ranked, rel: int) -> FloatArray:
     """Share of the gold nuggets that at least one unit of the answer carries (eq. 4 and 6), shape (T,)."""
     pairs = ranked.pairs(rel)
     return _per_declared(ranked, sum_by(pairs.topic, len(ranked.qrels.topics), pairs.seen == 0))
 
 
-def nugget_precision(ranked: Ranked, rel: int, undefined: str) -> FloatArray:
+def nugget_precision(ranked: Ranked, rel: int, precision_undefined: str) -> FloatArray:
     """Share of the units of the answer that carry at least one gold nugget (eq. 5), shape (T,)."""
     carries = np.diff(ranked.qrels.positives(rel).start)[ranked.unit] > 0
     hits = sum_by(ranked.topic, len(ranked.qrels.topics), carries)
-    return _defined(ranked, ratio(hits, ranked.retrieved, otherwise=np.nan if undefined == "skip" else 0.0))
+    return ranked.defined(ratio(hits, ranked.retrieved, otherwise=np.nan if precision_undefined == "skip" else 0.0))
 
 
 def nugget_f1(ranked: Ranked, rel: int) -> FloatArray:
     """Harmonic mean of the precision and recall of each topic, 0 where both are, shape (T,)."""
     precision, recall = nugget_precision(ranked, rel, "zero"), nugget_recall(ranked, rel)
-    return _defined(ranked, ratio(2 * precision * recall, precision + recall))
+    return ranked.defined(ratio(2 * precision * recall, precision + recall))
 
 
 def best_grades(ranked: Ranked) -> FloatArray:
@@ -67,7 +60,7 @@ def _sum(ranked: Ranked, value: FloatArray) -> FloatArray:
 
 def covered_count(ranked: Ranked, rel: int) -> FloatArray:
     """Number of gold nuggets with a grade of at least ``rel``, shape (T,)."""
-    return _defined(ranked, _sum(ranked, (best_grades(ranked) >= rel).astype(np.float64)))
+    return ranked.defined(_sum(ranked, (best_grades(ranked) >= rel).astype(np.float64)))
 
 
 def nugget_coverage(ranked: Ranked, rel: int) -> FloatArray:
@@ -84,7 +77,7 @@ def max_grade(ranked: Ranked) -> FloatArray:
     """The best grade of any gold nugget, shape (T,)."""
     best = np.zeros(len(ranked.qrels.topics))
     np.maximum.at(best, ranked.qrels.nugget_topic, best_grades(ranked))
-    return _defined(ranked, best)
+    return ranked.defined(best)
 
 
 def support_score(ranked: Ranked, support: int, partial: float, okay: float) -> FloatArray:
@@ -136,18 +129,14 @@ _AVG = choice("macro", ("macro", "micro"), "mean over topics, or one value poole
 _UNDEFINED = choice("zero", ("zero", "skip"), "an answer without units: 0, or left out of the mean")
 _RECALL = {"rel": REL, "avg": _AVG}
 _PRECISION = {"rel": REL, "avg": _AVG, "precision_undefined": _UNDEFINED}
-_FOUR: dict[str, Param] = {"rel": integer(4, "least grade that counts as covered")}
+_FOUR: dict[str, Param] = {"rel": integer(4, "least grade that counts as covered, unless --rel says another", "rel")}
 _SUPPORT = {"support": integer(2, "the grade of full support; lesser positive grades are partial support")}
-
-
-def _precision_kernel(ranked: Ranked, rel: int, precision_undefined: str) -> FloatArray:
-    return nugget_precision(ranked, rel, precision_undefined)
 
 
 def _support_record(strict: bool, okay: float, what: str) -> Record:
     return Record(
         _support_kernel(0.0 if strict else 0.5, okay),
-        f"{what}; support counts 1, partial support {'0' if strict else '0.5'}.",
+        f"{'full support alone' if strict else 'support, partial support 0.5,'} over {what}.",
         _RAG24,
         _SUPPORT,
         views=("responses",),
@@ -155,9 +144,9 @@ def _support_record(strict: bool, okay: float, what: str) -> Record:
     )
 
 
-_ALL = "support over all nuggets / number of nuggets"
-_VITAL = "support over vital nuggets / number of vital nuggets; undefined for a topic without one"
-_WEIGHTED = "support with okay nuggets weighted 0.5 / (vital nuggets + 0.5 x okay nuggets)"
+_ALL = "all nuggets"
+_VITAL = "the vital nuggets; undefined for a topic without one"
+_WEIGHTED = "all nuggets, okay ones with a weight of 0.5"
 
 RECORDS: dict[str, Record] = {
     "Recall_NtN": Record(
@@ -169,7 +158,7 @@ RECORDS: dict[str, Record] = {
         micro=_number_of_nuggets,
     ),
     "Precision_NtN": Record(
-        _precision_kernel,
+        nugget_precision,
         "extracted nuggets that entail at least one gold nugget / extracted nuggets; 0 where none was extracted "
         "(precision_undefined=skip leaves the topic out, as the released CONE-RAG code does).",
         f"{_GOLD}, eq. 5",
@@ -193,7 +182,7 @@ RECORDS: dict[str, Record] = {
         micro=_number_of_nuggets,
     ),
     "Precision_NtR": Record(
-        _precision_kernel,
+        nugget_precision,
         "sentences of the response that capture at least one gold nugget / sentences. The paper defines recall alone "
         "for NtR; this needs units that are sentences.",
         "this project; compare ARGUE's sentence precision",
