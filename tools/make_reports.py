@@ -46,8 +46,8 @@ def measures_page() -> str:
     lines = [
         "# Measures",
         "",
-        "Made from the records in `nuggeteval/measures/` by `make reports`. `@k` is required, `[@k]` optional; b(i,n) is 1",
-        "where the unit at rank i carries nugget n at a grade of at least `rel`. Units: what a unit must be, for",
+        "Made from the records in `nuggeteval/measures/` by `make reports`. `@k` is required, `[@k]` optional; b(i,n)",
+        "is 1 where the unit at rank i carries nugget n at a grade of at least `rel`. Units: what a unit must be, for",
         "measures that care. `nuggeteval measures NAME` says what each parameter means.",
         "",
         "| measure | definition | parameters | units | source |",
