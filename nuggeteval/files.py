@@ -13,7 +13,7 @@ from typing import Any
 
 from nuggeteval.errors import FormatError, MissingDependencyError, shorten
 
-__all__ = ["json_records", "read_bytes", "stem", "write_text"]
+__all__ = ["json_object", "json_records", "read_bytes", "stem", "write_text"]
 
 STDIN = "-"
 
@@ -126,6 +126,17 @@ def json_records(raw: bytes, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in enumerate(raw.split(b"\n"), start=1):
         if line.strip():
             yield number, _as_object(_parse_json(line, path, number), path, number)
+
+
+def json_object(raw: bytes) -> dict[str, Any] | None:
+    """The one JSON object that a file is; None if it is anything else, JSON lines among them."""
+    if raw.lstrip()[:1] != b"{":
+        return None
+    try:
+        whole = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return whole if isinstance(whole, dict) else None
 
 
 def _parse_json(raw: bytes, path: str, line: int) -> Any:

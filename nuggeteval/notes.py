@@ -56,10 +56,11 @@ def _bank_notes(qrels: NuggetQrels) -> list[str]:
     notes = list(bank.notes)
     if qrels.ignored_rows:
         notes.append(f"{qrels.name}: {qrels.ignored_rows} rows for nuggets that {bank.name} does not declare, ignored")
-    only_bank = [topic for topic, judged in zip(qrels.topics, qrels.judged_topics, strict=True) if not judged]
+    topics = list(zip(qrels.topics, qrels.judged_topics.tolist(), strict=True))
+    only_bank = [topic for topic, judged in topics if not judged and bank.nuggets.get(topic)]
     if only_bank:
         notes.append(f"topics of {bank.name} that {qrels.name} does not judge: {listed(only_bank)}")
-    without = [topic for topic in qrels.topics if not bank.nuggets.get(topic)]
+    without = [topic for topic, judged in topics if judged and not bank.nuggets.get(topic)]
     if without:
         notes.append(f"topics without a nugget in {bank.name}: {listed(without)}")
     return notes

@@ -15,7 +15,7 @@ import numpy as np
 from nuggeteval.data import NuggetBank, NuggetQrels, Run, Scores
 from nuggeteval.errors import DataError, ParameterError
 from nuggeteval.grammar import Measure
-from nuggeteval.measures import TABLE, Bound, bind, expand_names
+from nuggeteval.measures import TABLE, Bound, bind, expand_names, record_of
 from nuggeteval.notes import run_notes, table_notes, undefined_notes
 from nuggeteval.policies import Policies
 from nuggeteval.ranking import Ranked, no_common_topic, rank
@@ -25,7 +25,7 @@ from nuggeteval.version import __version__
 if TYPE_CHECKING:
     from nuggeteval.bridge import Theirs
 
-__all__ = ["Inputs", "evaluate"]
+__all__ = ["Inputs", "as_measures", "evaluate", "group_by_view", "join_measures"]
 
 
 @dataclass(frozen=True)
@@ -158,6 +158,53 @@ def _numbers(run: Run, qrels: NuggetQrels) -> list[int]:
     return [qrels.topic_index[topic] for topic in run.topics if topic in qrels.topic_index]
 
 
+def group_by_view(measures: Iterable[Any], views: Iterable[str], view: str | None = None) -> dict[str, list[Measure]]:
+    """Measures by the view that they take, among the views that there are judgments of.
+
+    Args:
+        measures: as for :func:`evaluate`.
+        views: what was judged.
+        view: for measures that take any view; None for the only one, or ``responses``.
+
+    Raises:
+        DataError: a measure of a view that was not judged.
+    """
+    judged = list(views)
+    default = view or ("responses" if "responses" in judged else judged[0] if judged else "responses")
+    found: dict[str, list[Measure]] = {}
+    for measure in as_measures(measures):
+        wanted = record_of(measure.name).views if measure.name in TABLE else ()
+        (target, *_) = wanted or (default,)
+        if target not in judged:
+            raise DataError(
+                f"{measure} takes judgments of {target}; there are judgments of {', '.join(judged) or 'nothing'}"
+            )
+        found.setdefault(target, []).append(measure)
+    return found
+
+
+def join_measures(parts: Sequence[Scores]) -> Scores:
+    """The same runs and topics, measured by several tables (one a view), as one.
+
+    Raises:
+        DataError: runs or topics differ.
+    """
+    first = parts[0]
+    for part in parts[1:]:
+        if (part.runs, part.topics) != (first.runs, first.topics):
+            raise DataError("scores of different runs or topics cannot be joined")
+    return replace(
+        first,
+        measures=tuple(measure for part in parts for measure in part.measures),
+        values=np.concatenate([part.values for part in parts], axis=2),
+        present=np.concatenate([part.present for part in parts], axis=2),
+        summed=frozenset().union(*(part.summed for part in parts)),
+        weights={name: weight for part in parts for name, weight in part.weights.items()},
+        signature="|".join(dict.fromkeys(field for part in parts for field in part.signature.split("|"))),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+    )
+
+
 @dataclass(frozen=True)
 class _Row:
     """The scores of one run over all topics of the table, and which of them are averaged."""
@@ -283,6 +330,7 @@ def _signature(
         f"undefined {sum(row.undefined for row in rows)}",
         f"failed {0 if qrels.failed is None else int(qrels.failed[averaged].sum())}",
         f"rel {policies.rel if policies.rel is not None else qrels.scale.rel}",
+        f"judge {qrels.judge}" if qrels.judge else "",
         "ties docid-desc",
         str(policies),
         f"qrels sha256:{qrels.digest[:8]}" if qrels.digest else "",

@@ -97,7 +97,7 @@ def test_bank_and_view(cli, qrels, run, write):
         (["-m", "P@0", "Q", "R"], 2, "cutoff must be an integer of at least 1"),
         (["-l", "0", "Q", "R"], 2, "rel must be an integer of at least 1 (got 0)"),
         (["--nope", "Q", "R"], 2, "unrecognized arguments: --nope"),
-        (["Q"], 2, "the following arguments are required: RUN"),
+        (["Q"], 2, "there is no run: nuggeteval QRELS RUN"),
         (["Q", "nowhere.run"], 1, "nowhere.run: no such file"),
         (["nowhere.qrels", "R"], 1, "nowhere.qrels: no such file"),
         (["scroe", "Q", "R"], 1, "or did you mean the command 'score'?"),

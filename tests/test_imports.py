@@ -19,11 +19,12 @@ RANKS = {
     "ids": 2,
     "data": 3,
     "files": 4, "columns": 4, "policies": 4,
+    "text": 4, "stats": 4, "published": 4,
     "formats": 5,
     "ranking": 6,
-    "measures": 7,
-    "bridge": 8, "notes": 8, "validate": 8,
-    "scoring": 9,
+    "measures": 7, "judges": 7,
+    "bridge": 8, "notes": 8, "validate": 8, "extract": 8,
+    "scoring": 9, "units": 9, "judging": 9,
     "reports": 11,
     "cli": 12,
     "__init__": 13, "__main__": 13,
@@ -41,6 +42,7 @@ DOORS = {
     "onnxruntime": {"models"},
     "ir_datasets": {"formats.irds"},
     "zstandard": {"files"},
+    "snowballstemmer": {"text"},
 }
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

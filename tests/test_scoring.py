@@ -56,8 +56,8 @@ def test_bank_topics_are_averaged_unless_units_are_documents():
     assert answers.value("mine", "Recall_NtR", "only") == 0.0
     assert answers.value("mine", "Recall_NtR") == pytest.approx((0 + 1 / 2 + 2 / 2) / 3)
     assert score("Cov num_q", Policies(topics="bank"), bank=bank).topics == ("only", "t1", "t2")
-    assert "topics of bank that qrels does not judge: none, only" in documents.notes
-    assert "topics without a nugget in bank: none, t10" in documents.notes
+    assert "topics of bank that qrels does not judge: only" in documents.notes
+    assert "topics without a nugget in bank: t10" in documents.notes
     with pytest.raises(ParameterError, match="there is no bank"):
         score("Cov", Policies(topics="bank"))
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from nuggeteval.errors import NuggetEvalError, ParameterError, UnknownNameError
 from nuggeteval.registry import load, suggestion
 from nuggeteval.version import __version__
 
-__all__ = ["COMMANDS", "main", "note", "write_lines"]
+__all__ = ["COMMANDS", "add_judge_options", "main", "note", "progress_bar", "write_lines"]
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("nuggeteval.cli.score", "score runs against nugget qrels"),
+    "answers": ("nuggeteval.cli.answers", "extract, judge and score answers against a nugget bank in one call"),
+    "extract": ("nuggeteval.cli.extract", "clip nuggets out of answers"),
+    "judge": ("nuggeteval.cli.judge", "judge units of answers against a nugget bank"),
+    "agree": ("nuggeteval.cli.agree", "agreement of a judge with people"),
     "validate": ("nuggeteval.cli.validate", "list every problem of a run, qrels or nugget bank"),
     "measures": ("nuggeteval.cli.measures", "list the measures, or show one in full"),
 }
@@ -106,6 +110,25 @@ def _mistyped_command(arguments: Sequence[str]) -> str:
 def note(message: str) -> None:
     """Say something beside the results."""
     print(f"nuggeteval: {message}", file=sys.stderr)
+
+
+def progress_bar(what: str, quiet: bool) -> Callable[[int, int], None] | None:
+    """A count on stderr, where somebody watches: called with (done, all)."""
+    if quiet or not sys.stderr.isatty():
+        return None
+
+    def show(done: int, total: int) -> None:
+        if done == total or done % max(1, total // 200) == 0:
+            print(f"\r{done} of {total} {what}", end="\n" if done == total else "", file=sys.stderr)
+
+    return show
+
+
+def add_judge_options(parser: argparse.ArgumentParser, judges: Iterable[str]) -> None:
+    """The options that every command with a judge has."""
+    parser.add_argument("--judge", choices=tuple(judges), default="lexical", help="who judges (lexical)")
+    parser.add_argument("--threshold", type=float, metavar="X", help="least score that is a yes (the judge's own)")
+    parser.add_argument("--quiet", action="store_true", help="no progress, warnings or summary on stderr")
 
 
 def write_lines(lines: Iterable[str], out: str | None) -> None:

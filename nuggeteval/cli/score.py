@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from nuggeteval.cli import note, write_lines
-from nuggeteval.data import ORDERS, VIEWS, NuggetQrels, Run, Scores
+from nuggeteval.cli import note, progress_bar, write_lines
+from nuggeteval.data import ORDERS, VIEWS, NuggetBank, NuggetQrels, Run, Scores
 from nuggeteval.errors import FormatError, ParameterError
 from nuggeteval.formats.irds import PREFIX, read_irds_qrels
 from nuggeteval.formats.nuggets import read_bank
@@ -17,7 +18,7 @@ from nuggeteval.formats.trec import read_qrels, read_run
 from nuggeteval.policies import ADHOC, TOPICS, UNDEFINED, Policies
 from nuggeteval.reports import RENDERERS, render
 from nuggeteval.rows import DUPLICATES
-from nuggeteval.scoring import Inputs, evaluate
+from nuggeteval.scoring import Inputs, evaluate, group_by_view, join_measures
 
 __all__ = ["add_arguments", "run"]
 
@@ -30,6 +31,7 @@ examples:
   nuggeteval score -m official -l 3 --bank BANK.jsonl QRELS RUN.gz
   nuggeteval score -m Recall_NtN,Precision_NtN NTN.qrels RUN...
   nuggeteval -q -c -l 2 -m ndcg_cut.5 -m P.20 -m map QRELS RUN
+  nuggeteval score --judgments judgments.jsonl --bank BANK.jsonl -m cone -q ANSWERS...
   zcat RUN.gz | nuggeteval --format markdown QRELS -
 
 Files may be compressed (gzip, bzip2, xz, zstd); - is stdin, for the qrels or one run; irds:ID takes
@@ -39,11 +41,14 @@ qrels from ir_datasets. 'nuggeteval measures' lists the measures.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.usage = "%(prog)s [OPTION...] QRELS RUN..."
+    parser.usage = (
+        "%(prog)s [OPTION...] QRELS RUN...\n       %(prog)s --judgments FILE --bank BANK [OPTION...] ANSWERS..."
+    )
     parser.epilog = _EXAMPLES
     add = parser.add_argument
     add("qrels", metavar="QRELS", help="nugget qrels (topic nugget unit grade), or irds:ID")
-    add("runs", metavar="RUN", nargs="+", help="TREC runs (topic Q0 unit rank score tag)")
+    add("runs", metavar="RUN", nargs="*", help="TREC runs (topic Q0 unit rank score tag)")
+    add("--judgments", metavar="FILE", help="score ANSWERS files from judgments instead of runs against qrels")
     add("-m", "--measure", action="append", metavar="M", help="measures, trec_eval names or nicknames (official)")
     add("-q", "--by-topic", action="store_true", help="print every topic")
     add("-n", "--no-summary", action="store_true", help="no 'all' row")
@@ -68,11 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Score, print notes and signature on stderr, results on stdout."""
     _check_usage(options)
-    inputs = Inputs(
-        qrels=_read_qrels(options),
-        runs=_runs(options),
-        bank=read_bank(options.bank) if options.bank else None,
-    )
+    bank = read_bank(options.bank) if options.bank else None
     policies = Policies(
         topics=_topics(options.topics),
         undefined=options.undefined,
@@ -83,7 +84,11 @@ def run(options: argparse.Namespace) -> int:
         judged_only=options.judged_only,
         view=options.view,
     )
-    scores = evaluate(options.measure or ["official"], inputs, policies, _progress(options))
+    if options.judgments:
+        scores = _score_answers(options, bank, policies)
+    else:
+        inputs = Inputs(_read_qrels(options), _runs(options), bank)
+        scores = evaluate(options.measure or ["official"], inputs, policies, _progress(options))
     if not options.quiet:
         for message in scores.notes:
             note(f"warning: {message}")
@@ -93,28 +98,42 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _score_answers(options: argparse.Namespace, bank: NuggetBank | None, policies: Policies) -> Scores:
+    """The measures of answers from judgments, each measure on the view that it takes."""
+    from nuggeteval.formats.answers import read_answers
+    from nuggeteval.formats.judgments import as_nugget_qrels, read_judgments
+    from nuggeteval.units import runs_of
+
+    if bank is None:
+        raise ParameterError("judgments are scored against a bank, which says what there is to find: --bank FILE")
+    answers = read_answers([options.qrels, *options.runs])
+    records = read_judgments(options.judgments)
+    by_view = group_by_view(options.measure or ["cone"], {judgment.view for judgment, _ in records}, options.view)
+    parts = []
+    for view, measures in by_view.items():
+        qrels = as_nugget_qrels(records, view, options.judgments)
+        parts.append(evaluate(measures, Inputs(qrels, runs_of(answers, view), bank), replace(policies, view=view)))
+    return join_measures(parts)
+
+
 def _progress(options: argparse.Namespace) -> Callable[[Run], None] | None:
-    """A count of the runs that are done, where somebody watches and it takes a while."""
-    if options.quiet or len(options.runs) < _MANY or not sys.stderr.isatty():
-        return None
-    done = 0
-
-    def count(_: Run) -> None:
-        nonlocal done
-        done += 1
-        print(f"\r{done} of {len(options.runs)} runs", end="\n" if done == len(options.runs) else "", file=sys.stderr)
-
-    return count
+    """Count the runs that are done, where it takes a while."""
+    show = progress_bar("runs", options.quiet or len(options.runs) < _MANY)
+    numbers = iter(range(1, len(options.runs) + 1))
+    return None if show is None else lambda _: show(next(numbers), len(options.runs))
 
 
 def _check_usage(options: argparse.Namespace) -> None:
+    if not options.runs and not options.judgments:
+        raise ParameterError("there is no run: nuggeteval QRELS RUN..., or --judgments FILE --bank BANK ANSWERS...")
     if [options.qrels, *options.runs].count("-") > 1:
         raise ParameterError("-: stdin can be read once only: for the qrels or for one run")
     if not 0 <= options.places <= 20:
         raise ParameterError(f"places must be from 0 to 20 (got {options.places})")
     if options.no_summary and not options.by_topic:
         raise ParameterError("-n (no summary) without -q (by topic) leaves nothing to print")
-    inputs = {Path(name).resolve() for name in (options.qrels, options.bank, *options.runs) if name}
+    files = (options.qrels, options.bank, options.judgments, *options.runs)
+    inputs = {Path(name).resolve() for name in files if name}
     if options.out and Path(options.out).resolve() in inputs:
         raise ParameterError(f"-o {options.out} would overwrite an input")
     if options.format == "trec_eval" and len(options.runs) > 1:

@@ -1,11 +1,26 @@
 """The tables that flow through the house: frozen, checked once at the border, no input or output.
 
 ``NuggetQrels`` (topic, nugget, unit, grade) and ``Run`` (topic, unit, score) go in, ``Scores``
-(run, topic, measure, value) come out. Ids are numbered once; everything after that is arrays.
+(run, topic, measure, value) come out; ``Answer`` and ``Judgment`` are where the first two come from.
+Ids are numbered once; everything after that is arrays.
 """
 
+from nuggeteval.data.answers import Answer, Judgment, Sentence, Unit
 from nuggeteval.data.nuggets import VIEWS, Nugget, NuggetBank, NuggetQrels, Scale
 from nuggeteval.data.run import ORDERS, Run
 from nuggeteval.data.scores import Scores
 
-__all__ = ["ORDERS", "VIEWS", "Nugget", "NuggetBank", "NuggetQrels", "Run", "Scale", "Scores"]
+__all__ = [
+    "ORDERS",
+    "VIEWS",
+    "Answer",
+    "Judgment",
+    "Nugget",
+    "NuggetBank",
+    "NuggetQrels",
+    "Run",
+    "Scale",
+    "Scores",
+    "Sentence",
+    "Unit",
+]

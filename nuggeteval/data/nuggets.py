@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from nuggeteval.errors import DataError
+from nuggeteval.errors import DataError, listed
 from nuggeteval.ids import Ids, KeyArray, encode, group, mix, topic_keys, topic_order
 from nuggeteval.rows import BoolArray, FloatArray, IntArray, check_duplicates, record_name, survivors
 
@@ -79,6 +79,19 @@ class NuggetBank:
     def __len__(self) -> int:
         return sum(map(len, self.nuggets.values()))
 
+    def texts(self) -> list[str]:
+        """The texts of all nuggets."""
+        return [nugget.text for nuggets in self.nuggets.values() for nugget in nuggets]
+
+    def without_blank(self) -> NuggetBank:
+        """The bank without nuggets that have no text: they can be counted, but not judged."""
+        kept = {topic: tuple(n for n in nuggets if n.text.strip()) for topic, nuggets in self.nuggets.items()}
+        dropped = [f"{topic} {n.id}" for topic, ns in self.nuggets.items() for n in ns if not n.text.strip()]
+        if not dropped:
+            return self
+        note = f"{self.name}: {len(dropped)} nuggets without text are left out: {listed(dropped)}"
+        return replace(self, nuggets=kept, notes=(note,))
+
     def __repr__(self) -> str:
         return f"NuggetBank({self.name!r}, {len(self.nuggets)} topics, {len(self)} nuggets)"
 
@@ -130,6 +143,8 @@ class NuggetQrels:
         bank: the bank that declared the nuggets, if any.
         ignored_rows: rows for nuggets that the bank does not have.
         failed: judgments that failed, of each topic, shape (T,).
+        score: raw scores of the judge beside the grades, shape (R,); None in qrels, which have none.
+        judge: who made the grades, where a judgments file says so.
         digest: SHA-256 of the source.
     """
 
@@ -148,6 +163,8 @@ class NuggetQrels:
     bank: NuggetBank | None = None
     ignored_rows: int = 0
     failed: IntArray | None = None
+    score: FloatArray | None = None
+    judge: str = ""
     digest: str = ""
     notes: tuple[str, ...] = ()
     _memo: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
@@ -164,6 +181,7 @@ class NuggetQrels:
         *,
         duplicates: str = "error",
         where: Callable[[int], str] = record_name,
+        score: FloatArray | None = None,
         digest: str = "",
         notes: tuple[str, ...] = (),
     ) -> NuggetQrels:
@@ -177,6 +195,7 @@ class NuggetQrels:
             grade: integers, shape (R,).
             duplicates: ``error``, or which of several rows for one (topic, nugget, unit) to keep.
             where: names the place of a row in a message.
+            score: raw scores beside the grades, shape (R,).
 
         Raises:
             DataError: two rows for one (topic, nugget, unit), unless told which to keep.
@@ -212,6 +231,7 @@ class NuggetQrels:
             unit=unit_code[by_cell],
             nugget=nugget_code[by_cell],
             grade=grade[by_cell],
+            score=None if score is None else score[by_cell],
             judged_topics=np.ones(len(order), dtype=bool),
             scale=Scale(max(1, int(grade.max(initial=0)))),
             digest=digest,
@@ -288,6 +308,7 @@ class NuggetQrels:
             unit=unit[order],
             nugget=nugget[order],
             grade=grade[order],
+            score=None if self.score is None else self.score[kept][order],
             judged_topics=judged,
             bank=bank,
             ignored_rows=int(np.count_nonzero(~kept)),

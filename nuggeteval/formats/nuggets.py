@@ -1,22 +1,23 @@
 """Nugget banks as JSON lines.
 
-Written, one topic a line: ``{"topic", "nuggets": [{"id", "text", "importance", "weight"}]}``. Read
-as well: one nugget a line ``{"topic", "nugget_id", "text"}``, CRUX's ``{"id", "nuggets":
-[{"nugget_id", "text"}]}`` and nuggetizer's ``{"qid", "nuggets": [{"text", "importance"}]}``, whose
-nuggets have no ids and get stable ones made of their text.
+Written, one topic a line: ``{"topic", "nuggets": [{"id", "text", "importance", "weight"}]}``. Read as
+well: one nugget a line ``{"topic", "nugget_id", "text"}``, CRUX's ``{"id", "nuggets": [{"nugget_id",
+"text"}]}``, CONE-RAG's JSON ``{topic: {"[1]": {"text"}}}`` (ids without brackets) and nuggetizer's
+``{"qid", "nuggets": [{"text", "importance"}]}``, whose nuggets have no ids and get stable ones made of
+their text.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nuggeteval.data import Nugget, NuggetBank
 from nuggeteval.data.nuggets import nugget_problem
 from nuggeteval.errors import DataError, FormatError, shorten
-from nuggeteval.files import json_records, read_bytes, write_text
+from nuggeteval.files import json_object, json_records, read_bytes, write_text
 from nuggeteval.ids import encode
 
 __all__ = ["bank_from_bytes", "read_bank", "write_bank"]
@@ -52,7 +53,7 @@ def bank_from_bytes(raw: bytes, path: str) -> tuple[NuggetBank, list[FormatError
     found: dict[str, list[Nugget]] = {}
     seen: dict[str, set[str]] = {}
     try:
-        for line, record in json_records(raw, path):
+        for line, record in _records(raw, path):
             try:
                 topic, entries = _topic_entries(record)
                 found.setdefault(topic, [])
@@ -77,6 +78,19 @@ def _blank_notes(path: str, bank: Mapping[str, tuple[Nugget, ...]]) -> tuple[str
     """Nuggets with an id and no text can be scored, since judgments name ids, but not judged."""
     blank = [f"{topic} {nugget.id}" for topic, nuggets in bank.items() for nugget in nuggets if not nugget.text.strip()]
     return (f"{path}: {len(blank)} nuggets have no text, but count: {', '.join(blank[:5])}",) if blank else ()
+
+
+def _records(raw: bytes, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The records of a bank by line; CONE-RAG's one object, ``{topic: {"[1]": {"text"}}}``, is told topic by topic."""
+    whole = json_object(raw)
+    if whole is None or {*_TOPIC_KEYS, "id", "nuggets"} & set(whole):
+        yield from json_records(raw, path)
+        return
+    for topic, nuggets in whole.items():
+        if not isinstance(nuggets, dict) or not all(isinstance(nugget, dict) for nugget in nuggets.values()):
+            raise FormatError(path, f"topic {topic!r}: expected an object from id to nugget")
+        entries = [{"id": name.strip("[]"), "text": nugget.get("text")} for name, nugget in nuggets.items()]
+        yield 1, {"topic": topic, "nuggets": entries}
 
 
 def _topic_entries(record: dict[str, Any]) -> tuple[str, Sequence[dict[str, Any]]]:

@@ -119,7 +119,7 @@ TABLE: dict[str, str] = {
     **dict.fromkeys(("alpha_nDCG", "alpha_DCG", "Cov", "StRecall"), "novelty"),
     **dict.fromkeys(("nERR_IA", "ERR_IA", "nNRBP", "NRBP", "AP_IA", "P_IA"), "novelty"),
     **dict.fromkeys(("Recall_NtN", "Precision_NtN", "F1_NtN", "Recall_NtR", "Precision_NtR"), "nuggets"),
-    **dict.fromkeys(("nugget_coverage", "avg_grade", "max_grade", "covered_count"), "nuggets"),
+    **dict.fromkeys(("nugget_coverage", "avg_grade", "avg_score", "max_grade", "covered_count"), "nuggets"),
     **dict.fromkeys(("A", "A_strict", "V", "V_strict", "W", "W_strict"), "nuggets"),
 }
 """Measure -> module of this rack whose ``RECORDS`` hold it."""

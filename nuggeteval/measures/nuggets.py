@@ -73,6 +73,23 @@ def average_grade(ranked: Ranked) -> FloatArray:
     return _per_declared(ranked, _sum(ranked, best_grades(ranked)))
 
 
+def average_score(ranked: Ranked) -> FloatArray:
+    """Mean over the gold nuggets of the judge's best raw score among the units, shape (T,).
+
+    Raises:
+        DataError: the table has no raw scores.
+    """
+    qrels = ranked.qrels
+    if qrels.score is None:
+        raise DataError("avg_score needs the raw scores of a judge, which qrels do not have: --judgments FILE")
+    used = np.zeros(len(qrels.unit_ids), dtype=bool)
+    used[ranked.unit] = True
+    rows = used[qrels.unit]
+    best = np.zeros(len(qrels.nugget_ids))
+    np.maximum.at(best, qrels.nugget[rows], qrels.score[rows])
+    return _per_declared(ranked, _sum(ranked, best))
+
+
 def max_grade(ranked: Ranked) -> FloatArray:
     """The best grade of any gold nugget, shape (T,)."""
     best = np.zeros(len(ranked.qrels.topics))
@@ -199,6 +216,13 @@ RECORDS: dict[str, Record] = {
     ),
     "avg_grade": Record(
         average_grade, "sum of the grades / gold nuggets; an absent grade is 0.", _LONGEVAL, {}, views=("responses",)
+    ),
+    "avg_score": Record(
+        average_score,
+        "mean over the gold nuggets of the judge's best raw score among the units: coverage without a threshold.",
+        "this project",
+        {},
+        needs=("judgments",),
     ),
     "max_grade": Record(max_grade, "best grade of any gold nugget.", _LONGEVAL, {}, views=("responses",)),
     "covered_count": Record(

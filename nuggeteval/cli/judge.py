@@ -1,0 +1,47 @@
+"""nuggeteval judge BANK ANSWERS... -o JUDGMENTS: judge the units of answers against a bank."""
+
+from __future__ import annotations
+
+import argparse
+
+from nuggeteval.cli import add_judge_options, note, progress_bar
+from nuggeteval.formats.answers import read_answers
+from nuggeteval.formats.nuggets import read_bank
+from nuggeteval.judges import TABLE, make
+from nuggeteval.judging import judge_units
+from nuggeteval.units import ANSWER_VIEWS, units_of
+
+__all__ = ["add_arguments", "run"]
+
+_EXAMPLES = """
+examples:
+  nuggeteval judge qrels/demo.bank.jsonl runs/answers-*.jsonl --view responses -o judgments.jsonl
+  nuggeteval judge BANK.jsonl responses.json --judge lexical --threshold 0.5 -o judgments.jsonl
+  nuggeteval score --judgments judgments.jsonl --bank BANK.jsonl responses.json -m Recall_NtR
+
+Judgments are appended as they come; a call that was killed goes on where it was.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.usage = "%(prog)s BANK ANSWERS... --view VIEW -o FILE"
+    parser.epilog = _EXAMPLES
+    add = parser.add_argument
+    add("bank", metavar="BANK", help="nugget bank with texts")
+    add("answers", metavar="ANSWERS", nargs="+", help="answer files or folders of them")
+    add("--view", choices=ANSWER_VIEWS, default="responses", help="what is judged (responses)")
+    add("-o", "--out", metavar="FILE", required=True, help="judgments file, appended to")
+    add_judge_options(parser, TABLE)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Judge one view."""
+    bank = read_bank(options.bank).without_blank()
+    units = units_of(read_answers(options.answers), options.view)
+    judge = make(options.judge, options.view, bank.texts(), options.threshold)
+    outcome = judge_units(units, bank, judge, options.view, options.out, progress_bar("verdicts", options.quiet))
+    if not options.quiet:
+        for message in (*bank.notes, *outcome.notes(options.view)):
+            note(message)
+    return 0

@@ -1,0 +1,234 @@
+"""Answer files of the TREC tracks and their neighbours.
+
+Read: plain JSON lines ``{run, topic, text}``; TREC RAG 2024 (``answer`` with citations by index) and
+2025/26 and LongEval-RAG (a ``metadata`` block); RAGTIME, NeuCLIR and DRAGUN (``responses`` with
+citations by id, or id to score); ARGUE (``sentences``); iKAT runs of 2023, 2024 (one object with
+``turns``) and 2025; the JSON of CONE-RAG (turn -> run -> text, or response and nuggets); lists of
+extracted nuggets ``{run, topic, nuggets}``. Ids that are numbers are taken as they are written; keys
+that mean nothing here are kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from nuggeteval.data import Answer, Sentence
+from nuggeteval.errors import DataError, FormatError, shorten
+from nuggeteval.files import json_object, json_records, read_bytes, stem, write_text
+
+__all__ = ["read_answers", "write_answers", "write_nuggets"]
+
+_TOPIC_KEYS = ("topic", "topic_id", "narrative_id", "request_id", "turn_id", "qid", "query_id")
+_RUN_KEYS = ("run", "run_id", "run_name")
+_SENTENCE_KEYS = ("answer", "responses", "sentences")
+_KNOWN = {*_TOPIC_KEYS, *_RUN_KEYS, *_SENTENCE_KEYS, "text", "nuggets", "references", "metadata"}
+
+
+def read_answers(paths: str | Iterable[str]) -> list[Answer]:
+    """Read answer files, each one run or many; a folder stands for the files in it.
+
+    Args:
+        paths: files, compressed or not, folders, or ``-`` for stdin.
+
+    Raises:
+        FormatError: naming file and line: not JSON, no topic, conflicting ids, a text that is none.
+        DataError: two answers of one run to one topic, naming both places.
+    """
+    answers: dict[tuple[str, str], Answer] = {}
+    for path in _files([paths] if isinstance(paths, str) else paths):
+        for answer in _read_file(path):
+            key = (answer.run, answer.topic)
+            answers[key] = _merge(answers[key], answer) if key in answers else answer
+    return list(answers.values())
+
+
+def _files(paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        if Path(path).is_dir():
+            yield from sorted(str(entry) for entry in Path(path).iterdir() if entry.is_file())
+        else:
+            yield path
+
+
+def _merge(first: Answer, second: Answer) -> Answer:
+    """An answer from one file and its extracted nuggets from another are one answer."""
+    if first.nuggets is None and second.nuggets is not None and not second.text:
+        return replace(first, nuggets=second.nuggets)
+    if second.nuggets is None and first.nuggets is not None and not first.text:
+        return replace(second, nuggets=first.nuggets)
+    raise DataError(f"two answers of run {second.run!r} to topic {second.topic!r} ({first.place} and {second.place})")
+
+
+def _read_file(path: str) -> Iterator[Answer]:
+    raw = read_bytes(path)
+    whole = json_object(raw)
+    if whole is not None and "turns" in whole:
+        yield from _ikat_run(whole, path)
+    elif whole is not None and not _KNOWN & set(whole):
+        yield from _cone(whole, path)
+    else:
+        for line, record in json_records(raw, path):
+            try:
+                yield _record(record, path, line)
+            except DataError as error:
+                raise FormatError(path, str(error), line) from None
+
+
+def _record(record: dict[str, Any], path: str, line: int) -> Answer:
+    """One record of JSON lines, in any of the shapes."""
+    metadata = record.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise DataError(f"metadata must be an object (got {shorten(repr(metadata), 40)})")
+    topic = _identifier({**metadata, **record}, metadata, _TOPIC_KEYS, "topic")
+    run = _identifier({**metadata, **record}, metadata, _RUN_KEYS, "run", stem(path))
+    references = _references(record.get("references"))
+    key = next((key for key in _SENTENCE_KEYS if isinstance(record.get(key), list)), None)
+    sentences, unresolved = _sentences(record[key], references) if key else ((), ())
+    text = record.get("text") if key is None else " ".join(sentence.text for sentence in sentences)
+    nuggets = _texts(record["nuggets"]) if "nuggets" in record else None
+    if text is None and nuggets is None:
+        raise DataError(f"no text, {', '.join(_SENTENCE_KEYS)} or nuggets")
+    if not isinstance(text, str | None):
+        raise DataError(f"text must be a string (got {shorten(repr(text), 40)})")
+    extra = {name: value for name, value in record.items() if name not in _KNOWN - {"metadata"}}
+    return Answer(run, topic, text or "", sentences, references, nuggets, unresolved, extra, f"{path}:{line}")
+
+
+def _identifier(
+    values: Mapping[str, Any], metadata: Mapping[str, Any], keys: Iterable[str], what: str, default: str = ""
+) -> str:
+    """The one id that a record, or its metadata, gives under any of these keys."""
+    given = {key: values[key] for key in keys if values.get(key) is not None and not isinstance(values[key], dict)}
+    # TREC RAG 2024 has the words of the topic under "topic" beside topic_id.
+    if len(given) > 1:
+        given.pop("topic", None)
+    for key, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise DataError(f"{key} must be a string or an integer (got {value!r})")
+        if key in metadata and str(metadata[key]) != str(value):
+            raise DataError(f"conflicting {what}s: {key} is {value!r}, in the metadata {metadata[key]!r}")
+    ids = {str(value) for value in given.values()}
+    if len(ids) > 1:
+        raise DataError(f"conflicting {what}s: " + ", ".join(f"{key} {value!r}" for key, value in given.items()))
+    identifier = ids.pop() if ids else default
+    if not identifier.strip():
+        raise DataError(f"no {what}: expected one of the keys {', '.join(keys)}")
+    return identifier
+
+
+def _references(references: Any) -> tuple[str, ...]:
+    """Document ids: a list, or an object from id to score."""
+    if references is None:
+        return ()
+    if not isinstance(references, list | dict):
+        raise DataError(f"references must be a list or an object (got {shorten(repr(references), 40)})")
+    return tuple(str(reference) for reference in references)
+
+
+def _sentences(
+    entries: list[Any], references: tuple[str, ...]
+) -> tuple[tuple[Sentence, ...], tuple[tuple[int, Any], ...]]:
+    sentences, unresolved = [], []
+    for number, entry in enumerate(entries):
+        if isinstance(entry, str):
+            sentences.append(Sentence(entry))
+            continue
+        if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
+            raise DataError(f"sentence {number + 1} must be an object with a text (got {shorten(repr(entry), 40)})")
+        cited = []
+        for citation in entry.get("citations") or ():
+            document = _resolve(citation, references)
+            if document is None:
+                unresolved.append((number, citation))
+            else:
+                cited.append(document)
+        sentences.append(Sentence(entry["text"], tuple(cited)))
+    return tuple(sentences), tuple(unresolved)
+
+
+def _resolve(citation: Any, references: tuple[str, ...]) -> str | None:
+    """The document that a citation names: by index from 0 into the references, or by id."""
+    if isinstance(citation, int) and not isinstance(citation, bool):
+        return references[citation] if 0 <= citation < len(references) else None
+    document = str(citation)
+    return document if not references or document in references else None
+
+
+def _texts(entries: Any) -> tuple[str, ...]:
+    """Nuggets as a list of texts, or CONE-RAG's object whose ``matched`` are the spans of the text."""
+    if isinstance(entries, dict):
+        entries = entries.get("matched", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
+        raise DataError(f"nuggets must be a list of strings (got {shorten(repr(entries), 40)})")
+    return tuple(entries)
+
+
+def _ikat_run(whole: dict[str, Any], path: str) -> Iterator[Answer]:
+    """An iKAT run: one object, its turns with ranked responses, of which the first counts."""
+    run = str(whole.get("run_name") or stem(path))
+    for turn in whole["turns"]:
+        responses = turn.get("responses") or []
+        best: dict[str, Any] = min(responses, key=lambda response: response.get("rank", 0), default={})
+        provenance = best.get("passage_provenance") or []
+        used = tuple(str(passage["id"]) for passage in provenance if passage.get("used", True))
+        topic = str(turn["turn_id"])
+        text = best.get("text") or ""
+        yield Answer(run, topic, text, references=used, extra={"turn": turn}, place=f"{path}, turn {topic}")
+
+
+def _cone(whole: dict[str, Any], path: str) -> Iterator[Answer]:
+    """CONE-RAG: turn -> run -> text, or turn -> run -> {response, nuggets}."""
+    for topic, runs in whole.items():
+        if not isinstance(runs, dict):
+            raise FormatError(path, f"topic {topic!r}: expected an object from run to response")
+        for run, entry in runs.items():
+            place = f"{path}, topic {topic}, run {run}"
+            if isinstance(entry, str):
+                yield Answer(run, topic, entry, place=place)
+                continue
+            if not isinstance(entry, dict):
+                raise FormatError(path, f"topic {topic!r}, run {run!r}: expected a text or an object")
+            try:
+                nuggets = None if entry.get("nuggets") is None else _texts(entry["nuggets"])
+            except DataError as error:
+                raise FormatError(path, f"topic {topic!r}, run {run!r}: {error}") from None
+            yield Answer(run, topic, entry.get("response") or "", nuggets=nuggets, place=place)
+
+
+def write_answers(answers: Iterable[Answer], path: str) -> None:
+    """Write answers in the form of TREC RAG 2025, citations by index.
+
+    Raises:
+        FormatError: the file cannot be written.
+    """
+    write_text(path, "".join(json.dumps(_as_record(answer), ensure_ascii=False) + "\n" for answer in answers))
+
+
+def _as_record(answer: Answer) -> dict[str, Any]:
+    place = {document: index for index, document in enumerate(answer.references)}
+    metadata = {**answer.extra.get("metadata", {}), "run_id": answer.run, "narrative_id": answer.topic}
+    record: dict[str, Any] = {**answer.extra, "metadata": metadata, "references": list(answer.references)}
+    if answer.sentences:
+        record["answer"] = [
+            {"text": s.text, "citations": [place.get(document, document) for document in s.citations]}
+            for s in answer.sentences
+        ]
+    else:
+        record["text"] = answer.text
+    if answer.nuggets is not None:
+        record["nuggets"] = list(answer.nuggets)
+    return record
+
+
+def write_nuggets(answers: Iterable[Answer], path: str) -> None:
+    """Write the extracted nuggets of answers, one answer a line.
+
+    Raises:
+        FormatError: the file cannot be written.
+    """
+    rows = ({"run": a.run, "topic": a.topic, "nuggets": list(a.nuggets or ())} for a in answers)
+    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

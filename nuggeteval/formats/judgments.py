@@ -1,0 +1,141 @@
+"""Judgments: append-only JSON lines, one verdict each, with all that is needed to make it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nuggeteval.data import VIEWS, Judgment, NuggetQrels, Scale
+from nuggeteval.errors import DataError, FormatError, shorten
+from nuggeteval.files import json_records, read_bytes
+from nuggeteval.ids import Ids
+
+__all__ = ["as_judgment_line", "as_nugget_qrels", "mend", "read_judgments"]
+
+_KEYS = ("view", "run", "topic", "unit", "nugget", "judge", "score", "grade")
+
+
+def as_judgment_line(judgment: Judgment, scale: Scale) -> str:
+    """One line of a judgments file."""
+    record: dict[str, Any] = {key: getattr(judgment, key) for key in _KEYS}
+    record["scale"] = [scale.top, scale.rel]
+    record.update(
+        {key: getattr(judgment, key) for key in ("reason", "raw", "vote", "params") if getattr(judgment, key)}
+    )
+    return json.dumps(record, ensure_ascii=False) + "\n"
+
+
+def mend(path: str) -> None:
+    """Cut a half-written last line off, which a killed process may leave."""
+    file = Path(path)
+    raw = file.read_bytes() if file.exists() else b""
+    if raw and not raw.endswith(b"\n"):
+        with file.open("r+b") as handle:
+            handle.truncate(raw.rfind(b"\n") + 1)
+
+
+def read_judgments(path: str) -> list[tuple[Judgment, Scale]]:
+    """Read a judgments file.
+
+    Args:
+        path: a file, compressed or not, or ``-`` for stdin.
+
+    Raises:
+        FormatError: naming file and line: not JSON, a key that is missing, an unknown view, a grade outside
+            its scale, neither grade nor reason.
+    """
+    return [(_judgment(record, path, line), _scale(record)) for line, record in json_records(read_bytes(path), path)]
+
+
+def _scale(record: dict[str, Any]) -> Scale:
+    top, rel = record.get("scale", (1, 1))
+    return Scale(int(top), int(rel))
+
+
+def _judgment(record: dict[str, Any], path: str, line: int) -> Judgment:
+    missing = [key for key in _KEYS if key not in record]
+    if missing:
+        raise FormatError(path, f"no {', '.join(missing)}: expected {', '.join(_KEYS)}", line)
+    grade, reason = record["grade"], record.get("reason", "")
+    if record["view"] not in VIEWS:
+        raise FormatError(path, f"view must be one of {', '.join(VIEWS)} (got {record['view']!r})", line)
+    top = _scale(record).top
+    if grade is not None and (isinstance(grade, bool) or not isinstance(grade, int) or not 0 <= grade <= top):
+        raise FormatError(path, f"grade must be an integer from 0 to {top}, or null (got {grade!r})", line)
+    if (grade is None) != bool(reason):
+        raise FormatError(path, "there must be a reason exactly where the grade is null", line)
+    for key in ("run", "topic", "unit", "nugget", "judge"):
+        if not isinstance(record[key], str):
+            raise FormatError(path, f"{key} must be a string (got {shorten(repr(record[key]), 40)})", line)
+    return Judgment(
+        **{key: record[key] for key in _KEYS},
+        reason=reason,
+        raw=record.get("raw", ""),
+        vote=record.get("vote", 0),
+        params=record.get("params", {}),
+    )
+
+
+def as_nugget_qrels(judgments: Sequence[tuple[Judgment, Scale]], view: str, name: str) -> NuggetQrels:
+    """The judgments of one view as nugget qrels: the majority of votes, failed judgments as grade 0.
+
+    Args:
+        judgments: of one judge.
+        view: which of them.
+        name: of the file, for messages.
+
+    Raises:
+        DataError: no judgment of the view; several scales; a repeated judgment.
+    """
+    chosen = [(judgment, scale) for judgment, scale in judgments if judgment.view == view]
+    if not chosen:
+        raise DataError(f"{name} has no judgment of {view}")
+    scales = {scale for _, scale in chosen}
+    if len(scales) > 1:
+        raise DataError(f"{name}: judgments of {view} on several scales: {sorted(scales)}")
+    cells: dict[tuple[str, str, str], list[Judgment]] = {}
+    for judgment, _ in chosen:
+        cells.setdefault((judgment.topic, judgment.nugget, judgment.unit), []).append(judgment)
+    for votes in cells.values():
+        if len({vote.vote for vote in votes}) < len(votes):
+            first = votes[0]
+            raise DataError(f"{name}: {first.unit!r} is judged twice against {first.nugget!r} of {first.topic!r}")
+    topics = list(dict.fromkeys(topic for topic, _, _ in cells))
+    place = {topic: index for index, topic in enumerate(topics)}
+    grades = [_majority(votes) for votes in cells.values()]
+    qrels = NuggetQrels.build(
+        name,
+        topics,
+        np.array([place[topic] for topic, _, _ in cells], dtype=np.int64),
+        Ids.of(nugget for _, nugget, _ in cells),
+        Ids.of(unit for _, _, unit in cells),
+        np.array([grade or 0 for grade in grades], dtype=np.int64),
+        score=np.array([_mean_score(votes) for votes in cells.values()], dtype=np.float64),
+    )
+    failed = [topic for (topic, _, _), grade in zip(cells, grades, strict=True) if grade is None]
+    counts = np.bincount([qrels.topic_index[topic] for topic in failed], minlength=len(topics))
+    judges = sorted({_judge_name(judgment) for judgment, _ in chosen})
+    return replace(qrels, view=view, scale=scales.pop(), failed=counts.astype(np.int64), judge=",".join(judges))
+
+
+def _judge_name(judgment: Judgment) -> str:
+    """A judge and its parameters, for signatures."""
+    return ":".join([judgment.judge, *(f"{key}={value}" for key, value in sorted(judgment.params.items()))])
+
+
+def _majority(votes: Iterable[Judgment]) -> int | None:
+    """The grade that most votes give, the lower of two; None if all votes failed."""
+    grades = [vote.grade for vote in votes if vote.grade is not None]
+    return min(set(grades), key=lambda grade: (-grades.count(grade), grade)) if grades else None
+
+
+def _mean_score(votes: Iterable[Judgment]) -> float:
+    """The mean of what scores there are; a grade stands in for a score that is not there."""
+    values = [vote.score if vote.score is not None else vote.grade for vote in votes]
+    known = [float(value) for value in values if value is not None]
+    return sum(known) / len(known) if known else 0.0

@@ -1,0 +1,72 @@
+"""Text: sentences, words, and the folding under which a span is looked for. One place, any script."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+__all__ = ["STOP_WORDS", "content_words", "fold", "sentences", "words"]
+
+_STOP_WORDS = """
+a about above after again against all also am an and any are as at be because been before being below between both but
+by can cannot could did do does doing down during each few for from further had has have having he her here hers herself
+him himself his how i if in into is it its itself just like may me might more most much must my myself no nor not of off
+on once one only or other our ours ourselves out over own same shall she should so some such than that the their theirs
+them themselves then there these they this those through to too under until up us very was we were what when where which
+while who whom why will with would you your yours yourself yourselves
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+_WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?")
+_MARKS = re.compile(r"[*_`#>]+")
+_END = re.compile(
+    r"""(?<=[.!?])["'\u201d\u2019)\]]*\s+(?=["'\u201c\u2018(\[]*[^\W_a-z])""",
+)
+_QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u00ab": '"', "\u00bb": '"'})
+
+
+def words(text: str) -> list[str]:
+    """Lower-cased words: runs of letters and digits, with an English clitic (``it's``)."""
+    return _WORD.findall(text.lower().replace("\u2019", "'"))
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> object:
+    import snowballstemmer
+
+    return snowballstemmer.stemmer("porter")
+
+
+@lru_cache(maxsize=1 << 18)
+def _stem(word: str) -> str:
+    stemmed: str = _stemmer().stemWord(word)  # type: ignore[attr-defined]
+    return stemmed
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The distinct Porter stems of the words that are no stop words."""
+    return frozenset(_stem(word) for word in words(text) if word not in STOP_WORDS)
+
+
+def sentences(text: str) -> list[str]:
+    """Split a text into sentences, deterministically.
+
+    Marks of Markdown are removed; a sentence ends at a line break, and after ``.``, ``!`` or ``?`` (and
+    closing quotes or brackets) before white space and a capital, digit, quote or bracket.
+    """
+    found = []
+    for line in _MARKS.sub("", text).splitlines():
+        begin = 0
+        for match in _END.finditer(line):
+            closing = len(match.group()) - len(match.group().lstrip("\"'\u201d\u2019)]"))
+            found.append(line[begin : match.start() + closing])
+            begin = match.end()
+        found.append(line[begin:])
+    return [sentence.strip() for sentence in found if sentence.strip()]
+
+
+def fold(text: str) -> str:
+    """The form in which spans are compared: NFKC, straight quotes, no Markdown marks, one blank, no case."""
+    text = unicodedata.normalize("NFKC", text).translate(_QUOTES)
+    return " ".join(_MARKS.sub("", text).casefold().split())

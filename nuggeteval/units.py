@@ -1,0 +1,61 @@
+"""What is judged: answers as units of a view, and units as a run.
+
+Units of the view ``responses`` are called ``RUN``, those of ``nuggets`` and ``sentences``
+``RUN/n1``, ``RUN/s1`` and so on, in the order of the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from urllib.parse import quote
+
+from nuggeteval.data import Answer, Run, Unit
+from nuggeteval.errors import ParameterError
+from nuggeteval.extract import by_sentence
+
+__all__ = ["ANSWER_VIEWS", "runs_of", "units_of"]
+
+ANSWER_VIEWS = ("responses", "nuggets", "sentences")
+"""Views whose units come from answers."""
+
+_SAFE = "!\"#$&'()*+,-.:;<=>?@[\\]^_`{|}~"
+
+
+def units_of(answers: Iterable[Answer], view: str) -> Iterator[Unit]:
+    """The units of answers; texts that are blank are no units.
+
+    Args:
+        answers: of any number of runs.
+        view: ``responses``, ``nuggets`` (extracted ones; sentences where nobody extracted any) or ``sentences``.
+
+    Raises:
+        ParameterError: another view.
+    """
+    if view not in ANSWER_VIEWS:
+        raise ParameterError(f"units of answers must be one of {', '.join(ANSWER_VIEWS)} (got {view!r})")
+    for answer in answers:
+        run = quote(answer.run, safe=_SAFE)
+        for suffix, text in _texts(answer, view):
+            if text.strip():
+                yield Unit(answer.run, answer.topic, f"{run}{suffix}", text)
+
+
+def _texts(answer: Answer, view: str) -> Iterator[tuple[str, str]]:
+    """(suffix of the id, text) of the units of one answer."""
+    if view == "responses":
+        yield "", answer.text
+    elif view == "nuggets":
+        texts = answer.nuggets if answer.nuggets is not None else by_sentence(answer)
+        yield from ((f"/n{number}", text) for number, text in enumerate(texts, start=1))
+    else:
+        yield from ((f"/s{number}", text) for number, text in enumerate(by_sentence(answer), start=1))
+
+
+def runs_of(answers: Sequence[Answer], view: str) -> Iterator[Run]:
+    """One run of units for each run that has answers, in their order."""
+    by_run: dict[str, dict[str, dict[str, float]]] = {answer.run: {} for answer in answers}
+    for unit in units_of(answers, view):
+        ranking = by_run[unit.run].setdefault(unit.topic, {})
+        ranking[unit.id] = -float(len(ranking))
+    for name, rankings in by_run.items():
+        yield Run.of(rankings, name)
