@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ class Outcome:
         asked: distinct pairs of texts that the judge was asked.
         failed: pairs that have no grade, those in the file included.
         ignored: topics of units that the bank has no nugget for.
+        estimate: what asking would take, after a dry run.
     """
 
     pairs: int
@@ -32,11 +34,14 @@ class Outcome:
     asked: int
     failed: int
     ignored: tuple[str, ...]
+    estimate: str = ""
 
     def notes(self, view: str) -> list[str]:
         """What was done, in sentences."""
         asked = f"{self.asked} distinct pairs of texts asked, {self.failed} failed"
         notes = [f"{view}: {self.pairs} pairs, {self.known} already judged, {asked}"]
+        if self.estimate:
+            notes.append(f"{view}: dry run, nobody was asked; {self.estimate}")
         if self.ignored:
             notes.append(f"{view}: topics without a nugget in the bank, ignored: {listed(self.ignored)}")
         return notes
@@ -49,6 +54,7 @@ def judge_units(
     view: str,
     path: str,
     progress: Callable[[int, int], None] | None = None,
+    dry_run: bool = False,
 ) -> Outcome:
     """Judge every unit against every nugget of its topic, and append the judgments to a file.
 
@@ -60,7 +66,8 @@ def judge_units(
         judge: who is asked.
         view: what the units are.
         path: the judgments file; made if it is not there.
-        progress: called with (pairs of texts judged, all of them) after each verdict.
+        progress: called with (verdicts, all of them) after each verdict.
+        dry_run: ask nobody; say what would be asked.
 
     Raises:
         DataError: the file has judgments of this view by another judge, or with other parameters.
@@ -68,26 +75,26 @@ def judge_units(
     """
     units = list(units)
     known, failed_before = _known(path, judge, view)
+    votes = int(judge.params.get("votes", 1))
     ignored = dict.fromkeys(unit.topic for unit in units if not bank.nuggets.get(unit.topic))
     waiting: dict[Item, list[tuple[Unit, str]]] = {}
     pairs = 0
     for unit in units:
         for nugget in bank.nuggets.get(unit.topic, ()):
             pairs += 1
-            if (unit.topic, unit.id, nugget.id) not in known:
+            if known.get((unit.topic, unit.id, nugget.id), 0) < votes:
                 waiting.setdefault(Item(unit.text, nugget.text), []).append((unit, nugget.id))
-    failed = _ask(waiting, judge, view, path, progress) if waiting else 0
     open_pairs = sum(map(len, waiting.values()))
-    return Outcome(pairs, pairs - open_pairs, len(waiting), failed + failed_before, tuple(ignored))
+    estimate = str(judge.estimate(list(waiting))) if dry_run and hasattr(judge, "estimate") else ""
+    failed = _ask(waiting, judge, view, path, known, progress) if waiting and not dry_run else 0
+    return Outcome(pairs, pairs - open_pairs, len(waiting), failed + failed_before, tuple(ignored), estimate)
 
 
-def _known(path: str, judge: Judge, view: str) -> tuple[set[tuple[str, str, str]], int]:
-    """(topic, unit, nugget) of the judgments that a file already has, and how many of them failed."""
-    if not Path(path).exists():
-        return set(), 0
+def _known(path: str, judge: Judge, view: str) -> tuple[Counter[tuple[str, str, str]], int]:
+    """Number of votes on each (topic, unit, nugget) that a file already has, and how many of them failed."""
     mend(path)
-    if not Path(path).stat().st_size:
-        return set(), 0
+    if not Path(path).exists() or not Path(path).stat().st_size:
+        return Counter(), 0
     mine = [judgment for judgment, _ in read_judgments(path) if judgment.view == view]
     for judgment in mine:
         if judgment.judge != judge.name or dict(judgment.params) != dict(judge.params):
@@ -95,7 +102,7 @@ def _known(path: str, judge: Judge, view: str) -> tuple[set[tuple[str, str, str]
                 f"{path} has judgments of {view} by {_shown(judgment.judge, judgment.params)}; these would be by "
                 f"{_shown(judge.name, judge.params)}: write them to another file"
             )
-    return {(j.topic, j.unit, j.nugget) for j in mine}, sum(j.grade is None for j in mine)
+    return Counter((j.topic, j.unit, j.nugget) for j in mine), sum(j.grade is None for j in mine)
 
 
 def _shown(name: str, params: Mapping[str, object]) -> str:
@@ -107,18 +114,26 @@ def _ask(
     judge: Judge,
     view: str,
     path: str,
+    known: Mapping[tuple[str, str, str], int],
     progress: Callable[[int, int], None] | None,
 ) -> int:
-    """Ask the judge and write each verdict for all pairs that it is for; the number of failed pairs."""
+    """Ask the judge and write each verdict for all pairs that it is for; the number of failed pairs.
+
+    Votes come in their order, so that a pair with n votes lacks those from n on.
+    """
     items = list(waiting)
     failed = 0
     with Path(path).open("a", encoding="utf-8") as file:
         for done, (index, verdict) in enumerate(judge(items), start=1):
-            pairs = waiting[items[index]]
+            pairs = [
+                (unit, nugget)
+                for unit, nugget in waiting[items[index]]
+                if known.get((unit.topic, unit.id, nugget), 0) <= verdict.vote
+            ]
             failed += len(pairs) * (verdict.grade is None)
             _append(file, pairs, verdict, judge, view)
             if progress:
-                progress(done, len(items))
+                progress(done, len(items) * int(judge.params.get("votes", 1)))
     return failed
 
 
@@ -126,7 +141,7 @@ def _append(file: IO[str], pairs: Sequence[tuple[Unit, str]], verdict: Verdict, 
     for unit, nugget in pairs:
         judgment = Judgment(
             view, unit.run, unit.topic, unit.id, nugget, judge.name, verdict.score, verdict.grade,
-            verdict.reason, verdict.raw, params=judge.params,
+            verdict.reason, verdict.raw, verdict.vote, judge.params,
         )  # fmt: skip
         file.write(as_judgment_line(judgment, judge.scale))
     file.flush()

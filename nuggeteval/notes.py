@@ -33,6 +33,9 @@ def table_notes(bound: Sequence[Bound], policies: Policies, qrels: NuggetQrels, 
     subtopics = any("weights" in m.record.params for m in bound)
     if subtopics and qrels.bank is None and qrels.declared.max(initial=0) <= 1:
         notes.append(f"{qrels.name}: every topic has one nugget at most: are these nugget qrels?")
+    if policies.on_failed == "skip" and qrels.failed is not None and qrels.failed.any():
+        skipped = [topic for topic, failed in zip(qrels.topics, qrels.failed.tolist(), strict=True) if failed]
+        notes.append(f"{qrels.name}: topics with failed judgments, left out for every run: {listed(skipped)}")
     if policies.depth and any(m.measure.name == "nDCG" and m.measure.cutoff is None for m in bound):
         notes.append(
             f"nDCG without cutoff of runs cut at {policies.depth}: its ideal ranking is not cut; nDCG@k is meant?"

@@ -8,10 +8,11 @@ from dataclasses import dataclass, fields
 from nuggeteval.data import ORDERS, VIEWS
 from nuggeteval.errors import ParameterError
 
-__all__ = ["ADHOC", "TOPICS", "UNDEFINED", "Policies"]
+__all__ = ["ADHOC", "ON_FAILED", "TOPICS", "UNDEFINED", "Policies"]
 
 ADHOC = ("max", "sum", "count")
 UNDEFINED = ("skip", "zero")
+ON_FAILED = ("zero", "skip", "error")
 TOPICS = ("qrels", "bank", "run")
 
 
@@ -24,6 +25,8 @@ class Policies:
             or a sequence of topics; None for ``bank`` where there is one and the units are no
             documents, else ``qrels``.
         undefined: ``skip`` leaves undefined values out of means, ``zero`` counts them 0.
+        on_failed: ``zero`` counts failed judgments 0, ``skip`` leaves topics that have one out for every
+            run, ``error`` refuses to score.
         rel: least grade that counts, where a measure does not say; None for the scale's own.
         adhoc: grade of a unit from those of its nuggets: ``max``, ``sum``, ``count``.
         order: ``score`` or ``rank``.
@@ -37,6 +40,7 @@ class Policies:
 
     topics: str | Sequence[str] | None = None
     undefined: str = "skip"
+    on_failed: str = "zero"
     rel: int | None = None
     adhoc: str = "max"
     order: str = "score"
@@ -45,7 +49,13 @@ class Policies:
     view: str | None = None
 
     def __post_init__(self) -> None:
-        for name, options in (("undefined", UNDEFINED), ("adhoc", ADHOC), ("order", ORDERS), ("view", (None, *VIEWS))):
+        for name, options in (
+            ("undefined", UNDEFINED),
+            ("on_failed", ON_FAILED),
+            ("adhoc", ADHOC),
+            ("order", ORDERS),
+            ("view", (None, *VIEWS)),
+        ):
             if getattr(self, name) not in options:
                 shown = ", ".join(str(option) for option in options if option)
                 raise ParameterError(f"{name} must be one of {shown} (got {getattr(self, name)!r})")

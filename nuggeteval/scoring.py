@@ -122,7 +122,7 @@ def evaluate(
     bound = _bind_all(as_measures(measures), policies, rel)
     ours = [measure for measure in bound if isinstance(measure, Bound)]
     view = _view_of(ours, policies, qrels)
-    averaged = _averaged_topics(policies, qrels, view)
+    averaged = _averaged_topics(policies, qrels, view) & _not_failed(policies, qrels)
     rows: list[_Row] = []
     notes = [*qrels.notes, *table_notes(ours, policies, qrels, rel)]
     for run in inputs.runs:
@@ -252,6 +252,15 @@ def _averaged_topics(policies: Policies, qrels: NuggetQrels, view: str | None) -
     if not averaged.any():
         raise DataError(f"none of the {len(topics)} listed topics is in {qrels.name}")
     return averaged
+
+
+def _not_failed(policies: Policies, qrels: NuggetQrels) -> BoolArray:
+    """Topics that may be averaged, given their failed judgments, shape (T,)."""
+    if qrels.failed is None or policies.on_failed == "zero":
+        return np.ones(len(qrels.topics), dtype=bool)
+    if policies.on_failed == "error" and qrels.failed.any():
+        raise DataError(f"{qrels.name}: {qrels.failed.sum()} judgments failed (--on-failed zero or skip scores anyway)")
+    return np.asarray(qrels.failed == 0)
 
 
 def _run_values(

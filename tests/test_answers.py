@@ -560,6 +560,13 @@ def test_failed_judgments_are_seen(tmp_path):
     )
     assert scores.aggregates[0].tolist() == [0.5, 1]
     assert "|failed 1|" in scores.signature
+    table = as_nugget_qrels(read_judgments(str(tmp_path / "judgments.jsonl")), "responses", "j")
+    bank, run = bank_of(t=["one", "two"], u=["one"]), Run.of({"t": {"A": 1.0}, "u": {"A": 1.0}}, "A")
+    skipped = evaluate("Recall_NtR num_q", Inputs(table, run, bank), Policies(on_failed="skip"))
+    assert skipped.topics == ("u",)
+    assert "j: topics with failed judgments, left out for every run: t" in skipped.notes
+    with pytest.raises(DataError, match="j: 1 judgments failed"):
+        evaluate("Recall_NtR", Inputs(table, run, bank), Policies(on_failed="error"))
     assert "|judge stub|" in scores.signature
 
 

@@ -19,7 +19,7 @@ RANKS = {
     "ids": 2,
     "data": 3,
     "files": 4, "columns": 4, "policies": 4,
-    "text": 4, "stats": 4, "published": 4,
+    "text": 4, "stats": 4, "published": 4, "chat": 4, "replies": 4,
     "formats": 5,
     "ranking": 6,
     "measures": 7, "judges": 7,

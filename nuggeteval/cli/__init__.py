@@ -7,12 +7,25 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nuggeteval.errors import NuggetEvalError, ParameterError, UnknownNameError
 from nuggeteval.registry import load, suggestion
 from nuggeteval.version import __version__
 
-__all__ = ["COMMANDS", "add_judge_options", "main", "note", "progress_bar", "write_lines"]
+if TYPE_CHECKING:
+    from nuggeteval.chat import Chat
+
+__all__ = [
+    "COMMANDS",
+    "add_judge_options",
+    "main",
+    "make_chat",
+    "note",
+    "progress_bar",
+    "read_prompt",
+    "write_lines",
+]
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("nuggeteval.cli.score", "score runs against nugget qrels"),
@@ -128,7 +141,66 @@ def add_judge_options(parser: argparse.ArgumentParser, judges: Iterable[str]) ->
     """The options that every command with a judge has."""
     parser.add_argument("--judge", choices=tuple(judges), default="lexical", help="who judges (lexical)")
     parser.add_argument("--threshold", type=float, metavar="X", help="least score that is a yes (the judge's own)")
-    parser.add_argument("--quiet", action="store_true", help="no progress, warnings or summary on stderr")
+    add = parser.add_argument
+    add("--quiet", action="store_true", help="no progress, warnings or summary on stderr")
+    add("--dry-run", action="store_true", help="ask nobody; say how many calls and tokens it would take")
+    model = parser.add_argument_group("language models (judges yesno, support, rubric)")
+    add = model.add_argument
+    add("--model", metavar="NAME", help="model to ask; the key comes from OPENAI_API_KEY")
+    add("--base-url", metavar="URL", help="any OpenAI-compatible server (vLLM, llama.cpp, Ollama, ...)")
+    add("--model-id", metavar="ID", help="stands for the server in cache keys, so that caches can be shared")
+    add("--prompt", metavar="FILE", help="another prompt, with the fields of ours")
+    add("--votes", type=int, default=1, metavar="N", help="ask N times; the majority counts")
+    add("--temperature", type=float, default=0.0, metavar="X", help="of the model (0)")
+    add("--seed", type=int, default=42, metavar="N", help="of the model (42)")
+    add("--max-tokens", type=int, default=512, metavar="N", help="longest reply (512)")
+    add("--concurrency", type=int, default=8, metavar="N", help="calls at a time (8)")
+    add("--rpm", type=float, metavar="N", help="calls a minute")
+    add("--budget", type=float, metavar="X", help="stop before X tokens (or money, with --price) could be exceeded")
+    add("--price", type=float, nargs=2, metavar=("IN", "OUT"), help="of a million tokens in and out")
+    add("--cache", metavar="FILE", help="keep replies in this file")
+    add("--offline", action="store_true", help="answer from the cache alone")
+
+
+def make_chat(options: argparse.Namespace) -> Chat | None:
+    """The door to the model that the options name; None without one.
+
+    Raises:
+        JudgeError: no key.
+        ParameterError: an impossible number.
+    """
+    if not options.model:
+        return None
+    from nuggeteval.chat import Cache, Chat, Settings
+
+    for name in ("concurrency", "rpm", "max_tokens"):
+        value = getattr(options, name)
+        if value is not None and value <= 0:
+            raise ParameterError(f"{name.replace('_', '-')} must be above 0 (got {value})")
+    settings = Settings(
+        model=options.model,
+        base_url=options.base_url,
+        model_id=options.model_id,
+        temperature=options.temperature,
+        seed=options.seed,
+        max_tokens=options.max_tokens,
+        concurrency=options.concurrency,
+        rpm=options.rpm,
+        budget=options.budget,
+        prices=tuple(options.price) if options.price else None,
+        offline=options.offline or options.dry_run,
+    )
+    return Chat(settings, Cache(options.cache))
+
+
+def read_prompt(options: argparse.Namespace) -> str | None:
+    """The prompt that the options name."""
+    if not options.prompt:
+        return None
+    from nuggeteval.files import read_bytes
+    from nuggeteval.ids import decode
+
+    return decode(read_bytes(options.prompt))
 
 
 def write_lines(lines: Iterable[str], out: str | None) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from nuggeteval.cli import add_judge_options, note, progress_bar, write_lines
+from nuggeteval.cli import add_judge_options, make_chat, note, progress_bar, read_prompt, write_lines
 from nuggeteval.data import Answer, NuggetBank, Scores
 from nuggeteval.extract import by_sentence
 from nuggeteval.files import write_text
@@ -64,12 +64,17 @@ def run(options: argparse.Namespace) -> int:
     write_nuggets(answers, str(folder / "nuggets.jsonl"))
     judgments = str(folder / "judgments.jsonl")
     views = options.view or list(_MEASURES)
+    chat = make_chat(options)
     for view in views:
-        judge = make(options.judge, view, bank.texts(), options.threshold)
+        judge = make(options.judge, view, bank.texts(), options.threshold, chat, options.votes, read_prompt(options))
         show = progress_bar("verdicts", options.quiet)
-        outcome = judge_units(units_of(answers, view), bank, judge, view, judgments, show)
+        outcome = judge_units(units_of(answers, view), bank, judge, view, judgments, show, options.dry_run)
         for message in () if options.quiet else outcome.notes(view):
             note(message)
+    if chat and not options.quiet:
+        note(str(chat.ledger))
+    if options.dry_run:
+        return 0
     banks = [bank, *(read_bank(path).without_blank() for path in options.also)]
     for part in banks:
         scores = _scores(answers, part, judgments, views)

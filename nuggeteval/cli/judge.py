@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from nuggeteval.cli import add_judge_options, note, progress_bar
+from nuggeteval.cli import add_judge_options, make_chat, note, progress_bar, read_prompt
 from nuggeteval.formats.answers import read_answers
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.judges import TABLE, make
@@ -17,6 +17,8 @@ _EXAMPLES = """
 examples:
   nuggeteval judge qrels/demo.bank.jsonl runs/answers-*.jsonl --view responses -o judgments.jsonl
   nuggeteval judge BANK.jsonl responses.json --judge lexical --threshold 0.5 -o judgments.jsonl
+  nuggeteval judge BANK.jsonl ANSWERS --judge yesno --model gpt-4o --cache replies.db --dry-run -o judgments.jsonl
+  nuggeteval judge BANK.jsonl ANSWERS --judge support --model NAME --base-url http://localhost:8000/v1 -o j.jsonl
   nuggeteval score --judgments judgments.jsonl --bank BANK.jsonl responses.json -m Recall_NtR
 
 Judgments are appended as they come; a call that was killed goes on where it was.
@@ -39,8 +41,14 @@ def run(options: argparse.Namespace) -> int:
     """Judge one view."""
     bank = read_bank(options.bank).without_blank()
     units = units_of(read_answers(options.answers), options.view)
-    judge = make(options.judge, options.view, bank.texts(), options.threshold)
-    outcome = judge_units(units, bank, judge, options.view, options.out, progress_bar("verdicts", options.quiet))
+    chat = make_chat(options)
+    judge = make(
+        options.judge, options.view, bank.texts(), options.threshold, chat, options.votes, read_prompt(options)
+    )
+    show = progress_bar("verdicts", options.quiet)
+    outcome = judge_units(units, bank, judge, options.view, options.out, show, options.dry_run)
+    if chat and not options.quiet:
+        note(str(chat.ledger))
     if not options.quiet:
         for message in (*bank.notes, *outcome.notes(options.view)):
             note(message)

@@ -15,7 +15,7 @@ from nuggeteval.formats.irds import PREFIX, read_irds_qrels
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.formats.scores import LAYOUTS, as_score_lines
 from nuggeteval.formats.trec import read_qrels, read_run
-from nuggeteval.policies import ADHOC, TOPICS, UNDEFINED, Policies
+from nuggeteval.policies import ADHOC, ON_FAILED, TOPICS, UNDEFINED, Policies
 from nuggeteval.reports import RENDERERS, render
 from nuggeteval.rows import DUPLICATES
 from nuggeteval.scoring import Inputs, evaluate, group_by_view, join_measures
@@ -58,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--topics", metavar="WHICH", help="topics to average: qrels, bank, run, or a file of topics, one a line")
     add("-c", dest="topics", action="store_const", const="qrels", help="same as --topics qrels (trec_eval's -c)")
     add("--undefined", choices=UNDEFINED, default="skip", help="undefined values: left out of means, or 0")
+    add("--on-failed", choices=ON_FAILED, default="zero", help="failed judgments: 0, topic left out, or an error")
     add("--order", choices=ORDERS, default="score", help="rank units by score or by the rank column")
     add("--duplicates", choices=DUPLICATES, default="error", help="repeated records: error, or which to keep")
     add("--adhoc", choices=ADHOC, default="max", help="grade of a unit from those of its nuggets")
@@ -77,6 +78,7 @@ def run(options: argparse.Namespace) -> int:
     policies = Policies(
         topics=_topics(options.topics),
         undefined=options.undefined,
+        on_failed=options.on_failed,
         rel=options.rel,
         adhoc=options.adhoc,
         order=options.order,

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from nuggeteval.chat import Chat
 from nuggeteval.data import Scale
+from nuggeteval.errors import ParameterError
 from nuggeteval.registry import lookup
 
-__all__ = ["TABLE", "Item", "Judge", "Verdict", "make"]
+__all__ = ["CHATTING", "TABLE", "Item", "Judge", "Verdict", "make"]
 
 
 class Item(NamedTuple):
@@ -23,12 +25,13 @@ class Item(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What a judge says: a raw score, a grade on its scale, or a reason why there is none."""
+    """What a judge says: a raw score, a grade on its scale, or a reason why there is none; in which vote."""
 
     score: float | None
     grade: int | None
     reason: str = ""
     raw: str = ""
+    vote: int = 0
 
 
 class Judge(Protocol):
@@ -44,11 +47,25 @@ class Judge(Protocol):
 
 TABLE: dict[str, str] = {
     "lexical": "nuggeteval.judges.lexical:LexicalJudge",
+    "yesno": "nuggeteval.judges.llm:YesNoJudge",
+    "support": "nuggeteval.judges.llm:SupportJudge",
+    "rubric": "nuggeteval.judges.llm:RubricJudge",
 }
 """Judge -> its class, imported when it is asked for."""
 
+CHATTING = ("yesno", "support", "rubric")
+"""Judges that ask a language model."""
 
-def make(name: str, view: str, texts: Sequence[str], threshold: float | None = None) -> Judge:
+
+def make(
+    name: str,
+    view: str,
+    texts: Sequence[str],
+    threshold: float | None = None,
+    chat: Chat | None = None,
+    votes: int = 1,
+    prompt: str | None = None,
+) -> Judge:
     """A judge by name.
 
     Args:
@@ -56,10 +73,23 @@ def make(name: str, view: str, texts: Sequence[str], threshold: float | None = N
         view: what it will judge; thresholds depend on it.
         texts: of the nuggets of the bank.
         threshold: least score that is a yes; None for the judge's own.
+        chat: the door to a language model, for the judges that need one.
+        votes, prompt: for the same.
 
     Raises:
         UnknownNameError: no such judge.
-        ParameterError: an impossible threshold.
+        ParameterError: an impossible threshold, no model, a judge that takes no threshold or votes.
     """
-    judge: Judge = lookup(TABLE, name, "judge").of(view, texts, threshold)
-    return judge
+    judge = lookup(TABLE, name, "judge")
+    made: Judge
+    if name in CHATTING:
+        if chat is None:
+            raise ParameterError(f"the {name} judge asks a language model: --model NAME (and --base-url URL) names it")
+        if threshold is not None:
+            raise ParameterError(f"the {name} judge gives grades, no scores: it has no threshold")
+        made = judge(chat, prompt, votes)
+        return made
+    if votes > 1:
+        raise ParameterError(f"the {name} judge says the same every time: votes are for language models")
+    made = judge.of(view, texts, threshold)
+    return made

@@ -1,0 +1,195 @@
+"""Language models as judges: yes or no, support of a list of nuggets, a rubric from 0 to 5."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from nuggeteval.chat import Chat, Reply, Request
+from nuggeteval.data import Scale
+from nuggeteval.errors import ParameterError
+from nuggeteval.judges import Item, Verdict
+from nuggeteval.replies import is_refusal, parse_labels, parse_rating, parse_yes_no
+
+__all__ = ["Estimate", "RubricJudge", "SupportJudge", "YesNoJudge"]
+
+ATTEMPTS = 3
+"""Times that a question is asked, where the reply holds no verdict."""
+
+_CHARACTERS_PER_TOKEN = 4
+
+
+class Estimate(NamedTuple):
+    """What judging will take, before any call: calls, and tokens by a rule of thumb (4 characters a token)."""
+
+    calls: int
+    tokens_in: int
+    tokens_out: int
+
+    def __str__(self) -> str:
+        return f"{self.calls} calls, about {self.tokens_in} tokens in, at most {self.tokens_out} tokens out"
+
+
+class _Question(NamedTuple):
+    """Items that are asked about in one call."""
+
+    items: tuple[int, ...]
+    request: Request
+
+
+class LlmJudge:
+    """What all judges by language model share.
+
+    Args:
+        chat: the door to the model.
+        prompt: the prompt, if not our own, with the fields that ours has.
+        votes: times that each question is asked, as votes of their own.
+
+    Raises:
+        ParameterError: fewer votes than one, or a prompt without its fields.
+    """
+
+    name = ""
+    scale = Scale(1)
+    fields = ("{unit}", "{nugget}")
+    batch = 1
+    parse: Callable[[str], int | None]
+
+    def __init__(self, chat: Chat, prompt: str | None = None, votes: int = 1) -> None:
+        self._chat, self._votes = chat, votes
+        self._prompt = prompt or files("nuggeteval.judges").joinpath(f"prompts/{self.name}.txt").read_text("utf-8")
+        missing = [name for name in self.fields if name not in self._prompt]
+        if missing:
+            raise ParameterError(f"the prompt of the {self.name} judge lacks {', '.join(missing)}")
+        if votes < 1:
+            raise ParameterError(f"votes must be at least 1 (got {votes})")
+        s = chat.settings
+        self.params: Mapping[str, Any] = {
+            "model": s.model,
+            "host": s.host,
+            "temperature": s.temperature,
+            "seed": s.seed,
+            "max_tokens": s.max_tokens,
+            "prompt": hashlib.sha256(self._prompt.encode()).hexdigest()[:12],
+            **({"votes": votes} if votes > 1 else {}),
+        }
+
+    def estimate(self, items: Sequence[Item]) -> Estimate:
+        """What judging these items will take if every reply holds a verdict."""
+        questions = self._questions(items, range(len(items)), 0, 0)
+        characters = sum(len(text) for question in questions for _, text in question.request.messages)
+        calls = len(questions) * self._votes
+        tokens_in = self._votes * characters // _CHARACTERS_PER_TOKEN
+        return Estimate(calls, tokens_in, calls * self._chat.settings.max_tokens)
+
+    def __call__(self, items: Sequence[Item]) -> Iterator[tuple[int, Verdict]]:
+        """Judge items; each vote is a verdict, in the order in which replies come."""
+        for vote in range(self._votes):
+            yield from self._round(items, vote)
+
+    def _round(self, items: Sequence[Item], vote: int) -> Iterator[tuple[int, Verdict]]:
+        """One vote on every item; what a reply leaves out is asked again."""
+        left: list[int] = list(range(len(items)))
+        for attempt in range(ATTEMPTS):
+            questions = self._questions(items, left, vote, attempt)
+            left = []
+            for number, reply in self._chat.ask_all([question.request for question in questions]):
+                question = questions[number]
+                grades = self._grades(reply, question)
+                for place, index in enumerate(question.items):
+                    if place in grades:
+                        yield index, Verdict(None, grades[place], "", reply.text, vote)
+                    elif attempt + 1 < ATTEMPTS and not _is_final(reply):
+                        left.append(index)
+                    else:
+                        yield index, Verdict(None, None, _reason(reply), reply.text, vote)
+            if not left:
+                return
+
+    def _questions(self, items: Sequence[Item], indices: Sequence[int], vote: int, attempt: int) -> list[_Question]:
+        """One question an item, or for up to ``batch`` items of one unit."""
+        by_unit: dict[str, list[int]] = {}
+        for index in indices:
+            by_unit.setdefault(items[index].unit, []).append(index)
+        questions = []
+        for unit, members in by_unit.items():
+            for begin in range(0, len(members), self.batch):
+                part = tuple(members[begin : begin + self.batch])
+                text = self._fill(unit, [items[index].nugget for index in part])
+                questions.append(_Question(part, Request((("user", text),), vote, attempt)))
+        return questions
+
+    def _fill(self, unit: str, nuggets: Sequence[str]) -> str:
+        return _replace(self._prompt, {"{unit}": unit, "{nugget}": nuggets[0]})
+
+    def _grades(self, reply: Reply, question: _Question) -> dict[int, int]:
+        """Grade of each item of a question that the reply has a verdict on."""
+        del question
+        grade = None if reply.reason else type(self).parse(reply.text)
+        return {} if grade is None else {0: grade}
+
+
+def _replace(prompt: str, values: Mapping[str, str]) -> str:
+    """Fill a prompt in one pass, so that braces in texts are left alone."""
+    parts = [prompt]
+    for name, value in values.items():
+        parts = [piece for part in parts for piece in _split_keep(part, name, value)]
+    return "".join(part.removeprefix("\0") for part in parts)
+
+
+def _split_keep(part: str, name: str, value: str) -> list[str]:
+    """A part of the prompt with a field filled in; filled parts (marked by NUL) are not looked at again."""
+    if part.startswith("\0"):
+        return [part]
+    pieces = part.split(name)
+    filled = [pieces[0]]
+    for piece in pieces[1:]:
+        filled += [f"\0{value}", piece]
+    return filled
+
+
+def _is_final(reply: Reply) -> bool:
+    """Whether asking again cannot help: a refusal, a filter, a length, an error that was tried already."""
+    return bool(reply.reason) or reply.finish in ("length", "content_filter") or is_refusal(reply.text)
+
+
+def _reason(reply: Reply) -> str:
+    if reply.reason:
+        return reply.reason
+    if reply.finish in ("length", "content_filter"):
+        return f"no verdict before the reply ended ({reply.finish})"
+    return "refusal" if is_refusal(reply.text) else "unparsed"
+
+
+class YesNoJudge(LlmJudge):
+    """One nugget a call, yes or no (NtR of CONE-RAG)."""
+
+    name = "yesno"
+    parse = staticmethod(parse_yes_no)
+
+
+class RubricJudge(LlmJudge):
+    """One nugget a call, a grade from 0 to 5 (CRUX and LANCER count from 3, LongEval from 4)."""
+
+    name = "rubric"
+    scale = Scale(5, 3)
+    parse = staticmethod(parse_rating)
+
+
+class SupportJudge(LlmJudge):
+    """Ten nuggets a call, not / partial / full support (AutoNuggetizer); items left out are asked again."""
+
+    name = "support"
+    scale = Scale(2)
+    fields = ("{unit}", "{nuggets}")
+    batch = 10
+
+    def _fill(self, unit: str, nuggets: Sequence[str]) -> str:
+        numbered = "\n".join(f"{number}. {' '.join(text.split())}" for number, text in enumerate(nuggets, start=1))
+        prompt = self._prompt.replace("{{", "{").replace("}}", "}")
+        return _replace(prompt, {"{unit}": unit, "{nuggets}": numbered})
+
+    def _grades(self, reply: Reply, question: _Question) -> dict[int, int]:
+        return {} if reply.reason else parse_labels(reply.text, len(question.items))

@@ -1,0 +1,119 @@
+"""Read the verdict out of a language model's reply, and nothing else out of it.
+
+Reasoning blocks, code fences, emphasis and quotes are removed. A verdict is the first word if that is
+one, else the last one after a marker such as ``Answer:``; anything else is unparsed, never a guess.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from typing import Any
+
+__all__ = ["LABELS", "clean", "is_refusal", "parse_labels", "parse_rating", "parse_yes_no"]
+
+_THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_THOUGHT_END = re.compile(r".*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
+_THOUGHT_BEGIN = re.compile(r"<(?:think|thinking|reasoning)>.*", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"```[a-z]*\n?|```", re.IGNORECASE)
+_EMPHASIS = re.compile(r"[*_`]+")
+_OBJECT = re.compile(r"\{[^{}]*\}", re.DOTALL)
+_LIST = re.compile(r"\[[^\[\]]*\]", re.DOTALL)
+_MARKER = r"(?:final\s+)?(?:answer|verdict|judge?ment|decision|rating|grade|score|label)\s*(?:is\s*)?[:=]?\s*[\"'(]*\s*"
+_YES_NO = re.compile(rf"{_MARKER}(yes|no|true|false)\b", re.IGNORECASE)
+_RATING = re.compile(rf"{_MARKER}([0-9]+(?:\.[0-9]+)?)\s*(?:/\s*5)?(?![0-9./])", re.IGNORECASE)
+_ALONE = re.compile(r"([0-9]+)(?:\s*/\s*5)?[.!]?")
+_REFUSAL = re.compile(
+    r"\b(?:i'?m sorry|i am sorry|i can(?:no|')t|i cannot|i'?m unable|i am unable|as an ai)\b", re.IGNORECASE
+)
+_WORDS = {"yes": True, "true": True, "no": False, "false": False}
+
+LABELS = {"not_support": 0, "partial_support": 1, "support": 2}
+"""Label of the support judge -> grade."""
+
+
+def clean(reply: str) -> str:
+    """A reply without its thoughts and decoration."""
+    text = _THOUGHT.sub("", reply)
+    text = _THOUGHT_END.sub("", text)
+    text = _THOUGHT_BEGIN.sub("", text)
+    text = _FENCE.sub("", text).replace("\u2019", "'")
+    return text.strip().strip("\"'\u201c\u201d").strip()
+
+
+def is_refusal(reply: str) -> bool:
+    """Whether a reply that holds no verdict is a refusal."""
+    return bool(_REFUSAL.search(clean(reply)))
+
+
+def parse_yes_no(reply: str) -> int | None:
+    """1 for yes, 0 for no, None for anything else."""
+    text = clean(reply)
+    for value in _object_values(text):
+        word = str(value).strip().strip(".").lower()
+        if word in _WORDS:
+            return int(_WORDS[word])
+    plain = _EMPHASIS.sub("", text).strip(" \t\n\"'([")
+    first = re.match(r"[A-Za-z]+", plain)
+    if first and first.group().lower() in _WORDS:
+        return int(_WORDS[first.group().lower()])
+    marked = _YES_NO.findall(plain)
+    return int(_WORDS[marked[-1].lower()]) if marked else None
+
+
+def parse_rating(reply: str, top: int = 5) -> int | None:
+    """A grade from 0 to ``top``: alone, after a label, or as ``4/5``; None for anything else."""
+    text = clean(reply)
+    values = [str(value) for value in _object_values(text)]
+    plain = _EMPHASIS.sub("", text).strip(" \t\n\"'([)]")
+    alone = _ALONE.fullmatch(plain)
+    found = values or ([alone.group(1)] if alone else _RATING.findall(plain)[-1:])
+    whole = [int(value) for value in found[:1] if value.isdigit()]
+    return whole[0] if whole and whole[0] <= top else None
+
+
+def parse_labels(reply: str, number: int) -> dict[int, int]:
+    """Grades of a list of nuggets, from 0: an object from position (from 1) to label, or a full list of labels.
+
+    A list of another length is no answer: nobody knows which label is whose.
+    """
+    text = clean(reply)
+    for match in _OBJECT.finditer(text):
+        entries = _literal(match.group())
+        if isinstance(entries, dict):
+            places = {int(key) - 1: _label(value) for key, value in entries.items() if str(key).isdigit()}
+            known = {place: grade for place, grade in places.items() if grade is not None and 0 <= place < number}
+            if known:
+                return known
+    for match in _LIST.finditer(text):
+        entries = _literal(match.group())
+        if isinstance(entries, list) and len(entries) == number:
+            grades = [_label(entry) for entry in entries]
+            return {place: grade for place, grade in enumerate(grades) if grade is not None}
+    return {}
+
+
+def _label(value: Any) -> int | None:
+    return LABELS.get(str(value).strip().lower().replace(" ", "_").replace("-", "_"))
+
+
+def _object_values(text: str) -> list[Any]:
+    """The values of the last JSON object (Python's booleans too) in a text."""
+    for match in reversed(list(_OBJECT.finditer(text))):
+        entries = _literal(match.group())
+        if isinstance(entries, dict):
+            return list(entries.values())
+    return []
+
+
+def _literal(text: str) -> Any:
+    """JSON, or what Python prints instead of it; None for neither."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
