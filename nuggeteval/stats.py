@@ -1,13 +1,13 @@
-"""Agreement and rank correlation: the one door to scipy."""
+"""Agreement, rank correlation, components of graphs: the one door to scipy."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-__all__ = ["Agreement", "agreement", "kendall_tau_b", "spearman_rho"]
+__all__ = ["Agreement", "agreement", "kendall_tau_b", "spearman_rho", "strong_components"]
 
 
 class Agreement(NamedTuple):
@@ -58,6 +58,19 @@ def spearman_rho(x: Sequence[float], y: Sequence[float]) -> float | None:
     if len({*_rounded(x)}) < 2 or len({*_rounded(y)}) < 2:
         return None
     return float(spearmanr(_rounded(x), _rounded(y)).statistic)
+
+
+def strong_components(graph: Mapping[int, Iterable[int]]) -> list[int]:
+    """Number of the strongly connected component of each node 0 to n - 1 of a directed graph."""
+    import numpy as np
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    edges = [(node, successor) for node, successors in graph.items() for successor in successors]
+    source, target = ([edge[side] for edge in edges] for side in (0, 1))
+    matrix = csr_array((np.ones(len(edges)), (source, target)), shape=(len(graph), len(graph)))
+    _, labels = connected_components(matrix, directed=True, connection="strong")
+    return [int(label) for label in labels]
 
 
 def _rounded(values: Sequence[float]) -> list[float]:

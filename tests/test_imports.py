@@ -23,7 +23,7 @@ RANKS = {
     "formats": 5,
     "ranking": 6,
     "measures": 7, "judges": 7,
-    "bridge": 8, "notes": 8, "validate": 8, "extract": 8,
+    "bridge": 8, "notes": 8, "validate": 8, "extract": 8, "dedup": 8,
     "scoring": 9, "units": 9, "judging": 9,
     "reports": 11,
     "cli": 12,

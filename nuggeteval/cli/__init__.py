@@ -32,6 +32,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "answers": ("nuggeteval.cli.answers", "extract, judge and score answers against a nugget bank in one call"),
     "extract": ("nuggeteval.cli.extract", "clip nuggets out of answers"),
     "judge": ("nuggeteval.cli.judge", "judge units of answers against a nugget bank"),
+    "dedup": ("nuggeteval.cli.dedup", "a nugget bank without entailed nuggets"),
+    "nuggets": ("nuggeteval.cli.nuggets", "statistics of a nugget bank, and the overlap of two"),
     "agree": ("nuggeteval.cli.agree", "agreement of a judge with people"),
     "validate": ("nuggeteval.cli.validate", "list every problem of a run, qrels or nugget bank"),
     "measures": ("nuggeteval.cli.measures", "list the measures, or show one in full"),
