@@ -11,7 +11,7 @@ import json
 import re
 from typing import Any
 
-__all__ = ["LABELS", "clean", "is_refusal", "parse_labels", "parse_rating", "parse_yes_no"]
+__all__ = ["LABELS", "clean", "is_refusal", "parse_labels", "parse_rating", "parse_yes_no", "spoken"]
 
 _THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _THOUGHT_END = re.compile(r".*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
@@ -33,13 +33,17 @@ LABELS = {"not_support": 0, "partial_support": 1, "support": 2}
 """Label of the support judge -> grade."""
 
 
-def clean(reply: str) -> str:
-    """A reply without its thoughts and decoration."""
+def spoken(reply: str) -> str:
+    """A reply without its thoughts and code fences."""
     text = _THOUGHT.sub("", reply)
     text = _THOUGHT_END.sub("", text)
     text = _THOUGHT_BEGIN.sub("", text)
-    text = _FENCE.sub("", text).replace("\u2019", "'")
-    return text.strip().strip("\"'\u201c\u201d").strip()
+    return _FENCE.sub("", text).strip()
+
+
+def clean(reply: str) -> str:
+    """A reply without its thoughts, code fences and the quotes around it."""
+    return spoken(reply).replace("\u2019", "'").strip("\"'\u201c\u201d").strip()
 
 
 def is_refusal(reply: str) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMMANDS",
     "add_judge_options",
+    "add_model_options",
     "main",
     "make_chat",
     "note",
@@ -143,16 +144,21 @@ def add_judge_options(parser: argparse.ArgumentParser, judges: Iterable[str]) ->
     """The options that every command with a judge has."""
     parser.add_argument("--judge", choices=tuple(judges), default="lexical", help="who judges (lexical)")
     parser.add_argument("--threshold", type=float, metavar="X", help="least score that is a yes (the judge's own)")
+    parser.add_argument("--votes", type=int, default=1, metavar="N", help="ask a model N times; the majority counts")
+    parser.add_argument("--quiet", action="store_true", help="no progress, warnings or summary on stderr")
+    add_model_options(parser)
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """The options of every command that may ask a language model."""
     add = parser.add_argument
-    add("--quiet", action="store_true", help="no progress, warnings or summary on stderr")
     add("--dry-run", action="store_true", help="ask nobody; say how many calls and tokens it would take")
-    model = parser.add_argument_group("language models (judges yesno, support, rubric)")
+    model = parser.add_argument_group("language models")
     add = model.add_argument
     add("--model", metavar="NAME", help="model to ask; the key comes from OPENAI_API_KEY")
     add("--base-url", metavar="URL", help="any OpenAI-compatible server (vLLM, llama.cpp, Ollama, ...)")
     add("--model-id", metavar="ID", help="stands for the server in cache keys, so that caches can be shared")
     add("--prompt", metavar="FILE", help="another prompt, with the fields of ours")
-    add("--votes", type=int, default=1, metavar="N", help="ask N times; the majority counts")
     add("--temperature", type=float, default=0.0, metavar="X", help="of the model (0)")
     add("--seed", type=int, default=42, metavar="N", help="of the model (42)")
     add("--max-tokens", type=int, default=512, metavar="N", help="longest reply (512)")

@@ -1,0 +1,80 @@
+"""What was asked: topic -> text, from the topic files of the tracks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from nuggeteval.errors import FormatError, shorten
+from nuggeteval.files import json_records, read_bytes
+from nuggeteval.ids import decode
+
+__all__ = ["read_queries"]
+
+_TOPIC_KEYS = ("topic", "topic_id", "request_id", "narrative_id", "query_id", "qid", "id")
+_TEXT_KEYS = ("problem_statement", "narrative", "query", "question", "text", "title")
+_MORE_KEYS = ("background",)
+
+
+def read_queries(path: str) -> dict[str, str]:
+    """Read the requests of topics.
+
+    Args:
+        path: JSON lines with an id and a text (``title``, ``problem_statement`` and ``background``, ``narrative``,
+            ``query``, ...), lines of ``id<TAB>text``, or the topics of iKAT, whose turns are called ``number_turn``.
+
+    Raises:
+        FormatError: naming file and line: no id, no text, a topic twice.
+    """
+    raw = read_bytes(path)
+    found: dict[str, str] = {}
+    for line, topic, text in _rows(raw, path):
+        if topic in found:
+            raise FormatError(path, f"topic {topic!r} twice", line)
+        found[topic] = text
+    if not found:
+        raise FormatError(path, "no topic")
+    return found
+
+
+def _rows(raw: bytes, path: str) -> Iterator[tuple[int, str, str]]:
+    start = raw.lstrip()[:1]
+    if start == b"[" and _is_ikat(raw):
+        yield from _ikat(json.loads(raw))
+    elif start in (b"{", b"["):
+        for line, record in json_records(raw, path):
+            yield line, *_record(record, path, line)
+    else:
+        for line, row in enumerate(raw.split(b"\n"), start=1):
+            if row.strip():
+                topic, tab, text = decode(row).strip().partition("\t")
+                if not tab or not text.strip():
+                    raise FormatError(path, f"expected id<TAB>text, found {shorten(decode(row))!r}", line)
+                yield line, topic, text.strip()
+
+
+def _record(record: dict[str, Any], path: str, line: int) -> tuple[str, str]:
+    topic = next((record[key] for key in _TOPIC_KEYS if record.get(key) is not None), None)
+    text = next((record[key] for key in _TEXT_KEYS if record.get(key)), None)
+    if isinstance(topic, bool) or not isinstance(topic, str | int):
+        raise FormatError(path, f"no topic: expected one of the keys {', '.join(_TOPIC_KEYS)}", line)
+    if not isinstance(text, str):
+        raise FormatError(path, f"no text: expected one of the keys {', '.join(_TEXT_KEYS)}", line)
+    more = [record[key] for key in _MORE_KEYS if isinstance(record.get(key), str)]
+    return str(topic), "\n".join([text, *more])
+
+
+def _is_ikat(raw: bytes) -> bool:
+    try:
+        whole = json.loads(raw)
+    except ValueError:
+        return False
+    return isinstance(whole, list) and all((isinstance(t, dict) and "turns" in t) or "responses" in t for t in whole)
+
+
+def _ikat(topics: list[dict[str, Any]]) -> Iterator[tuple[int, str, str]]:
+    for topic in topics:
+        for turn in topic.get("turns") or topic.get("responses") or ():
+            text = turn.get("resolved_utterance") or turn.get("utterance") or turn.get("user_utterance") or ""
+            yield 1, f"{topic['number']}_{turn['turn_id']}", str(text)

@@ -1,0 +1,184 @@
+"""Nuggets out of answers: spans of the text, and nothing else."""
+
+import json
+
+import pytest
+from chatserver import scripted, serving
+from hypothesis import given
+from hypothesis import strategies as st
+from test_cases import CASES
+
+from nuggeteval import FormatError, ParameterError
+from nuggeteval.chat import Chat, Settings
+from nuggeteval.data import Answer
+from nuggeteval.extract import by_model, find_span, parse_nuggets
+from nuggeteval.formats.answers import read_answers
+from nuggeteval.formats.topics import read_queries
+
+
+@pytest.mark.parametrize(
+    ("reply", "lines"),
+    [
+        ("- one\n* two\n\u2022 three\n1. four\n12) five", ["one", "two", "three", "four", "five"]),
+        ('"quoted"\n\u201ccurly\u201d\n\'half"', ["quoted", "curly", "'half\""]),
+        ("No nugget", []),
+        ("**No nuggets.**", []),
+        ("There is no nugget of gold", ["There is no nugget of gold"]),
+        (
+            "-5 degrees\n3.5x faster\n1.1 million\n2024 was warm",
+            ["-5 degrees", "3.5x faster", "1.1 million", "2024 was warm"],
+        ),
+        ("", []),
+    ],
+)
+def test_lines_of_a_reply(reply, lines):
+    assert parse_nuggets(reply) == lines
+
+
+TEXT = (
+    "The **Sydney  Harbour Bridge** is 134 m\ntall. It opened in March 1932; it\u2019s \u201cbusy\u201d at 7\u00a0am."
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "found", "level"),
+    [
+        ("It opened in March 1932", "It opened in March 1932", "exact"),
+        ("it OPENED in march 1932", "It opened in March 1932", "case"),
+        ("The Sydney Harbour Bridge is 134 m tall", "The **Sydney  Harbour Bridge** is 134 m\ntall", "folded"),
+        ('it\'s "busy" at 7 am', "it\u2019s \u201cbusy\u201d at 7\u00a0am", "folded"),
+        ("It opened in March 1932!", "It opened in March 1932", "exact"),
+    ],
+)
+def test_spans_keep_the_spelling_and_offsets_of_the_text(line, found, level):
+    span = find_span(line, TEXT)
+    assert (span.text, span.level) == (found, level)
+    assert TEXT[span.start : span.end] == span.text
+
+
+@pytest.mark.parametrize("line", ["", " ", ".", "It opened in 1932", "bridge of Sydney"])
+def test_what_is_no_span(line):
+    assert find_span(line, TEXT) is None
+
+
+@given(st.text(max_size=40), st.data())
+def test_every_stretch_of_a_text_is_found(text, data):
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    stretch = text[start:end]
+    if any(character.isalnum() for character in stretch) and stretch.strip() == stretch:
+        span = find_span(stretch, text)
+        assert span.text == stretch
+        assert text[span.start : span.end] == stretch
+
+
+# --- public bug reports ----------------------------------------------------------------------------
+
+
+def extraction_of(case_id, replies=None):
+    files = CASES[case_id]["files"]
+    told = json.loads(files["extractor_replies.json"])
+    records = [json.loads(line) for line in files.get("responses.jsonl", "").splitlines()]
+    answers = [Answer(record["run"], record["topic"], record["text"]) for record in records]
+    script = {answer.text: [{"content": told[answer.topic]}] for answer in answers}
+    script["word for word"] = [{"content": text} for text in replies or ()]
+    with serving(scripted(script)) as server:
+        chat = Chat(Settings("m", base_url=server.url))
+        return list(by_model(answers, chat)), server
+
+
+def test_NU07_a_paraphrase_is_reported_and_asked_about_once(shared):
+    [extraction], server = extraction_of("NU07", ["The opening year was 1932"])
+    assert [span.text for span in extraction.spans] == ["It opened in 1932"]
+    assert extraction.rejected == ("The opening year was 1932",)
+    assert extraction.retried
+    assert len(server.bodies) == 2
+    assert [message["role"] for message in server.bodies[1]["messages"]] == ["user", "assistant", "user"]
+
+
+def test_NU07_a_corrected_line_is_a_nugget(shared):
+    [extraction], _ = extraction_of("NU07", ["- opened in 1932"])
+    assert [span.text for span in extraction.spans] == ["It opened in 1932", "opened in 1932"]
+    assert extraction.rejected == ()
+
+
+def test_NU08_markdown_and_white_space_are_no_difference(shared):
+    [extraction], _ = extraction_of("NU08")
+    assert len(extraction.spans) == 1
+    assert extraction.rejected == ()
+
+
+def test_NU09_list_numbers_do_not_eat_content(shared):
+    told = json.loads(CASES["NU09"]["files"]["extractor_replies.json"])["t1"]
+    assert parse_nuggets(told) == CASES["NU09"]["expected"]["values"]["nuggets"]["t1"]
+
+
+def test_NU19_other_code_points_are_the_same_characters(shared):
+    [extraction], _ = extraction_of("NU19")
+    assert len(extraction.spans) == 2
+
+
+# --- the command -----------------------------------------------------------------------------------
+
+
+def test_extraction_by_a_model(cli, write, tmp_path):
+    answers = write(
+        "a.jsonl", '{"run": "A", "topic": "t", "text": "One fact. Another."}\n{"run": "A", "topic": "u", "text": " "}\n'
+    )
+    queries = write("q.tsv", "t\tWhat is it?\n")
+    with serving(lambda _: {"content": "- One fact\n- One fact\n- Another"}) as server:
+        arguments = ("extract", answers, "--by", "llm", "--model", "m", "--base-url", server.url, "--queries", queries)
+        result = cli(*arguments, "-o", tmp_path / "n.jsonl")
+    assert result.code == 0, result.err
+    assert "2 nuggets of 2 answers; 0 lines are no spans; 1 calls" in result.err
+    assert "What is it?" in server.prompts[0]
+    assert "One fact. Another." in server.prompts[0]
+    records = [json.loads(line) for line in (tmp_path / "n.jsonl").read_text().splitlines()]
+    assert records[0]["spans"] == [[0, 8, "exact"], [10, 17, "exact"]]
+    assert [a.nuggets for a in read_answers([answers, str(tmp_path / "n.jsonl")])] == [("One fact", "Another"), ()]
+    assert cli("extract", answers, "--by", "llm", "-o", tmp_path / "x").code == 2
+    dry = cli("extract", answers, "--by", "llm", "--model", "m", "--dry-run", "-o", tmp_path / "x")
+    assert "1 calls" in dry.err
+
+
+def test_a_prompt_needs_its_field():
+    chat = Chat(Settings("m", base_url="http://127.0.0.1:9/v1"))
+    with pytest.raises(ParameterError, match=r"lacks \{text\}"):
+        list(by_model([Answer("A", "t", "x")], chat, prompt="nothing"))
+
+
+# --- topics ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ('{"topic": "1", "title": "T", "problem_statement": "Why?", "background": "B."}', "Why?\nB."),
+        ('{"request_id": 1, "problem_statement": "Why?", "background": "B.", "limit": 2000}', "Why?\nB."),
+        ('[{"id": 1, "narrative": "Why?"}]', "Why?"),
+        ("1\tWhy?\n", "Why?"),
+    ],
+)
+def test_shapes_of_topic_files(text, query, write):
+    assert read_queries(write("topics", text)) == {"1": query}
+
+
+def test_turns_of_ikat_are_topics(shared):
+    queries = read_queries(str(shared / "data/ikat2024/ikat_topics/2024_test_topics.json"))
+    assert len(queries) == 218
+    assert all(queries.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 no tab\n", "1: expected id<TAB>text"),
+        ('{"title": "x"}', "1: no topic"),
+        ('{"id": 1}', "1: no text"),
+        ("", "no topic"),
+        ("1\tx\n1\ty\n", "2: topic '1' twice"),
+    ],
+)
+def test_malformed_topics(text, message, write):
+    with pytest.raises(FormatError, match=message):
+        read_queries(write("topics", text))
