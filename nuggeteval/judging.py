@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import IO
+from typing import NamedTuple
 
-from nuggeteval.data import Judgment, NuggetBank, Unit
+from nuggeteval.data import Judgment, Nugget, NuggetBank, Unit
 from nuggeteval.errors import DataError, listed
 from nuggeteval.formats.judgments import as_judgment_line, mend, read_judgments
 from nuggeteval.judges import Item, Judge, Verdict
@@ -47,47 +49,81 @@ class Outcome:
         return notes
 
 
+class _Pair(NamedTuple):
+    """A unit and a nugget that wait for a verdict, and the file that it goes to."""
+
+    path: str
+    unit: Unit
+    nugget: str
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What tells its judgments from others."""
+        return self.path, self.unit.topic, self.unit.id, self.nugget
+
+
 def judge_units(
     units: Iterable[Unit],
-    bank: NuggetBank,
+    banks: Mapping[str, NuggetBank],
     judge: Judge,
     view: str,
-    path: str,
     progress: Callable[[int, int], None] | None = None,
     dry_run: bool = False,
 ) -> Outcome:
-    """Judge every unit against every nugget of its topic, and append the judgments to a file.
+    """Judge every unit against every nugget of its topic, and append the judgments to a file for each bank.
 
-    What the file already has is not asked again, so that a call that was killed goes on where it was.
+    What a file already has is not asked again, so that a call that was killed goes on where it was. Of pairs whose
+    texts are equal but for white space one is judged, whatever the bank.
 
     Args:
         units: of one view.
-        bank: nuggets with texts.
+        banks: judgments file (made if it is not there) -> nuggets with texts.
         judge: who is asked.
         view: what the units are.
-        path: the judgments file; made if it is not there.
         progress: called with (verdicts, all of them) after each verdict.
         dry_run: ask nobody; say what would be asked.
 
     Raises:
-        DataError: the file has judgments of this view by another judge, or with other parameters.
-        FormatError: the file cannot be read or written.
+        DataError: a file has judgments of this view by another judge, or with other parameters.
+        FormatError: a file cannot be read or written.
     """
     units = list(units)
-    known, failed_before = _known(path, judge, view)
+    known: Counter[tuple[str, str, str, str]] = Counter()
+    failed_before = 0
+    for path in banks:
+        found, failed = _known(path, judge, view)
+        known.update({(path, *key): votes for key, votes in found.items()})
+        failed_before += failed
     votes = int(judge.params.get("votes", 1))
-    ignored = dict.fromkeys(unit.topic for unit in units if not bank.nuggets.get(unit.topic))
-    waiting: dict[Item, list[tuple[Unit, str]]] = {}
+    ignored = dict.fromkeys(unit.topic for unit in units if not any(b.nuggets.get(unit.topic) for b in banks.values()))
+    waiting: dict[tuple[str, str], list[_Pair]] = {}
+    items: list[Item] = []
     pairs = 0
-    for unit in units:
-        for nugget in bank.nuggets.get(unit.topic, ()):
-            pairs += 1
-            if known.get((unit.topic, unit.id, nugget.id), 0) < votes:
-                waiting.setdefault(Item(unit.text, nugget.text), []).append((unit, nugget.id))
-    open_pairs = sum(map(len, waiting.values()))
-    estimate = str(judge.estimate(list(waiting))) if dry_run and hasattr(judge, "estimate") else ""
-    failed = _ask(waiting, judge, view, path, known, progress) if waiting and not dry_run else 0
-    return Outcome(pairs, pairs - open_pairs, len(waiting), failed + failed_before, tuple(ignored), estimate)
+    for path, unit, nugget in _pairs(units, banks):
+        pairs += 1
+        pair = _Pair(path, unit, nugget.id)
+        if known[pair.key] < votes:
+            texts = _squeezed(unit.text), _squeezed(nugget.text)
+            if texts not in waiting:
+                items.append(Item(unit.text, nugget.text))
+            waiting.setdefault(texts, []).append(pair)
+    pairs_open = sum(map(len, waiting.values()))
+    estimate = str(judge.estimate(items)) if dry_run and hasattr(judge, "estimate") else ""
+    work = list(zip(items, waiting.values(), strict=True))
+    failed = _ask(work, judge, view, known, progress) if work and not dry_run else 0
+    return Outcome(pairs, pairs - pairs_open, len(work), failed + failed_before, tuple(ignored), estimate)
+
+
+def _pairs(units: Sequence[Unit], banks: Mapping[str, NuggetBank]) -> Iterator[tuple[str, Unit, Nugget]]:
+    for path, bank in banks.items():
+        for unit in units:
+            for nugget in bank.nuggets.get(unit.topic, ()):
+                yield path, unit, nugget
+
+
+@lru_cache(maxsize=1 << 16)
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _known(path: str, judge: Judge, view: str) -> tuple[Counter[tuple[str, str, str]], int]:
@@ -110,38 +146,36 @@ def _shown(name: str, params: Mapping[str, object]) -> str:
 
 
 def _ask(
-    waiting: Mapping[Item, Sequence[tuple[Unit, str]]],
+    work: Sequence[tuple[Item, Sequence[_Pair]]],
     judge: Judge,
     view: str,
-    path: str,
-    known: Mapping[tuple[str, str, str], int],
+    known: Mapping[tuple[str, str, str, str], int],
     progress: Callable[[int, int], None] | None,
 ) -> int:
     """Ask the judge and write each verdict for all pairs that it is for; the number of failed pairs.
 
     Votes come in their order, so that a pair with n votes lacks those from n on.
     """
-    items = list(waiting)
+    total = len(work) * int(judge.params.get("votes", 1))
     failed = 0
-    with Path(path).open("a", encoding="utf-8") as file:
-        for done, (index, verdict) in enumerate(judge(items), start=1):
-            pairs = [
-                (unit, nugget)
-                for unit, nugget in waiting[items[index]]
-                if known.get((unit.topic, unit.id, nugget), 0) <= verdict.vote
-            ]
+    with ExitStack() as stack:
+        paths = dict.fromkeys(pair.path for _, pairs in work for pair in pairs)
+        files = {path: stack.enter_context(Path(path).open("a", encoding="utf-8")) for path in paths}
+        for done, (index, verdict) in enumerate(judge([item for item, _ in work]), start=1):
+            pairs = [pair for pair in work[index][1] if known.get(pair.key, 0) <= verdict.vote]
             failed += len(pairs) * (verdict.grade is None)
-            _append(file, pairs, verdict, judge, view)
+            for pair in pairs:
+                files[pair.path].write(_line(pair, verdict, judge, view))
+            for path in dict.fromkeys(pair.path for pair in pairs):
+                files[path].flush()
             if progress:
-                progress(done, len(items) * int(judge.params.get("votes", 1)))
+                progress(done, total)
     return failed
 
 
-def _append(file: IO[str], pairs: Sequence[tuple[Unit, str]], verdict: Verdict, judge: Judge, view: str) -> None:
-    for unit, nugget in pairs:
-        judgment = Judgment(
-            view, unit.run, unit.topic, unit.id, nugget, judge.name, verdict.score, verdict.grade,
-            verdict.reason, verdict.raw, verdict.vote, judge.params,
-        )  # fmt: skip
-        file.write(as_judgment_line(judgment, judge.scale))
-    file.flush()
+def _line(pair: _Pair, verdict: Verdict, judge: Judge, view: str) -> str:
+    judgment = Judgment(
+        view, pair.unit.run, pair.unit.topic, pair.unit.id, pair.nugget, judge.name, verdict.score, verdict.grade,
+        verdict.reason, verdict.raw, verdict.vote, judge.params,
+    )  # fmt: skip
+    return as_judgment_line(judgment, judge.scale)

@@ -309,7 +309,7 @@ def bank_of(**topics):
 
 def scored(measures, answers, bank, judge, view, tmp_path, **policies):
     path = str(tmp_path / "judgments.jsonl")
-    judge_units(units_of(answers, view), bank, judge, view, path)
+    judge_units(units_of(answers, view), {path: bank}, judge, view)
     qrels = as_nugget_qrels(read_judgments(path), view, path)
     return evaluate(measures, Inputs(qrels, runs_of(answers, view), bank), Policies(**policies))
 
@@ -318,7 +318,7 @@ def test_equal_texts_are_judged_once(tmp_path):
     bank = bank_of(t=["one", "two"], u=["one"])
     units = [Unit("A", "t", "A", "x"), Unit("B", "t", "B", "x"), Unit("A", "u", "A", "x"), Unit("A", "v", "A", "x")]
     judge = Stub()
-    outcome = judge_units(units, bank, judge, "responses", str(tmp_path / "j"))
+    outcome = judge_units(units, {str(tmp_path / "j"): bank}, judge, "responses")
     assert len(judge.asked) == 2
     assert (outcome.pairs, outcome.known, outcome.asked, outcome.failed, outcome.ignored) == (5, 0, 2, 0, ("v",))
     assert len(read_judgments(str(tmp_path / "j"))) == 5
@@ -328,32 +328,32 @@ def test_what_is_written_is_not_asked_again(tmp_path):
     bank, path = bank_of(t=["one", "two", "three"]), str(tmp_path / "j")
     units = [Unit("A", "t", "A", "x"), Unit("B", "t", "B", "y")]
     with pytest.raises(KeyboardInterrupt):
-        judge_units(units, bank, Stub(stop_after=4), "responses", path)
+        judge_units(units, {path: bank}, Stub(stop_after=4), "responses")
     assert len(read_judgments(path)) == 4
     with Path(path).open("a") as file:
         file.write('{"view": "resp')
     again = Stub()
-    outcome = judge_units(units, bank, again, "responses", path)
+    outcome = judge_units(units, {path: bank}, again, "responses")
     assert len(again.asked) == 2
     assert outcome.known == 4
     assert len({judgment.key for judgment, _ in read_judgments(path)}) == 6
-    assert judge_units(units, bank, Stub(stop_after=0), "responses", path).asked == 0
+    assert judge_units(units, {path: bank}, Stub(stop_after=0), "responses").asked == 0
 
 
 def test_another_judge_needs_another_file(tmp_path):
     bank, path = bank_of(t=["one"]), str(tmp_path / "j")
     units = [Unit("A", "t", "A", "x")]
-    judge_units(units, bank, LexicalJudge(["one"]), "responses", path)
+    judge_units(units, {path: bank}, LexicalJudge(["one"]), "responses")
     with pytest.raises(DataError, match="write them to another file"):
-        judge_units(units, bank, LexicalJudge(["two"]), "responses", path)
+        judge_units(units, {path: bank}, LexicalJudge(["two"]), "responses")
     # Another view is another matter.
-    judge_units(units, bank, LexicalJudge(["two"]), "nuggets", path)
+    judge_units(units, {path: bank}, LexicalJudge(["two"]), "nuggets")
 
 
 def test_a_file_cut_in_its_first_line_is_empty(tmp_path, write):
     path = write("j", '{"view"')
     mend(path)
-    assert judge_units([Unit("A", "t", "A", "x")], bank_of(t=["one"]), Stub(), "responses", path).known == 0
+    assert judge_units([Unit("A", "t", "A", "x")], {path: bank_of(t=["one"])}, Stub(), "responses").known == 0
 
 
 def test_killed_at_any_moment_and_resumed(tmp_path):
@@ -371,7 +371,7 @@ def test_killed_at_any_moment_and_resumed(tmp_path):
         "            time.sleep(0.002)\n"
         "            yield i, Verdict(None, 1)\n"
         "bank = NuggetBank('b', {'t': tuple(Nugget(f'g{i}', f'n{i}') for i in range(60))})\n"
-        f"judge_units([Unit('A', 't', 'A', 'x')], bank, Slow(), 'responses', {str(out)!r})\n"
+        f"judge_units([Unit('A', 't', 'A', 'x')], {{{str(out)!r}: bank}}, Slow(), 'responses')\n"
     )
     before = 0
     for delay in (0.25, 0.3, 0.35, 0.4):
@@ -464,10 +464,9 @@ def test_AN02_blank_answers_are_not_judged(tmp_path):
     judge = Stub()
     outcome = judge_units(
         units_of([Answer("A", "t1", ""), Answer("A", "t2", "  \n")], "responses"),
-        bank_of(t1=["g"], t2=["g"]),
+        {str(tmp_path / "j"): bank_of(t1=["g"], t2=["g"])},
         judge,
         "responses",
-        str(tmp_path / "j"),
     )
     assert (judge.asked, outcome.pairs) == ([], 0)
 
@@ -489,7 +488,7 @@ def test_NU04_a_deduplicated_bank_restricts_the_same_judgments(tmp_path):
     part = NuggetBank("b[D]", {"t1": (bank.nuggets["t1"][0], bank.nuggets["t1"][2])})
     judge = Stub({Item("x", "opened in 1932"), Item("x", "Opened in 1932.")})
     path = str(tmp_path / "j")
-    judge_units(units_of([Answer("A", "t1", "x")], "responses"), bank, judge, "responses", path)
+    judge_units(units_of([Answer("A", "t1", "x")], "responses"), {path: bank}, judge, "responses")
     qrels = as_nugget_qrels(read_judgments(path), "responses", path)
     values = [
         evaluate("Recall_NtR", Inputs(qrels, runs_of([Answer("A", "t1", "x")], "responses"), b)).aggregates[0, 0]
@@ -603,6 +602,69 @@ def test_the_whole_pipeline_in_one_command(cli, tmp_path):
     again = cli("answers", DEMO_BANK, *DEMO, "-o", tmp_path / "out")
     assert again.out == result.out
     assert "0 distinct pairs of texts asked" in again.err
+
+
+def test_several_banks_in_one_call(cli, write, tmp_path):
+    answers = write("a.jsonl", '{"run": "A", "topic": "t", "text": "Tides move water. Moons move tides."}')
+    one = [{"nugget_id": "1", "text": "tides move water"}, {"nugget_id": "2", "text": "sharks eat tuna"}]
+    banks = {
+        "whole": one,
+        "part": one[:1],
+        "other": [{"nugget_id": "1", "text": "moons move  tides"}],
+    }
+    paths = {name: write(f"{name}.jsonl", json.dumps({"id": "t", "nuggets": n})) for name, n in banks.items()}
+    out = tmp_path / "out"
+    also = ("--also", paths["part"], "--also", paths["other"])
+    result = cli("answers", paths["whole"], answers, *also, "--view", "responses", "-o", out)
+    assert result.code == 0, result.err
+    assert [line.split()[1] for line in result.out.splitlines() if line.startswith("A ")] == [
+        "0.5000",
+        "1.0000",
+        "1.0000",
+    ]
+    # A part shares the judgments of the whole; another bank with the same ids has its own.
+    assert [path.name for path in sorted(out.glob("judgments*"))] == ["judgments.jsonl", "judgments.other.jsonl"]
+    alone = tmp_path / "alone"
+    assert cli("answers", paths["other"], answers, "--view", "responses", "-o", alone).code == 0
+    assert (alone / "judgments.jsonl").read_text() == (out / "judgments.other.jsonl").read_text()
+    twice = cli("answers", paths["whole"], answers, "--also", paths["part"], "--also", paths["part"], "-o", out)
+    assert twice.code == 2
+    assert "another bank is called part too" in twice.err
+
+
+def test_equal_texts_of_two_banks_are_judged_once(tmp_path):
+    judge = Stub({Item("x", "same"), Item("x", "mine")})
+    banks = {str(tmp_path / "a"): bank_of(t=["same", "mine"]), str(tmp_path / "b"): bank_of(t=["theirs", " same"])}
+    outcome = judge_units([Unit("A", "t", "A", "x")], banks, judge, "responses")
+    assert judge.asked == [Item("x", "same"), Item("x", "mine"), Item("x", "theirs")]
+    judge.yes.add(Item("x", " same"))
+    assert (outcome.pairs, outcome.asked) == (4, 3)
+    grades = {path: [j.grade for j, _ in read_judgments(path)] for path in banks}
+    assert [sorted(found) for found in grades.values()] == [[1, 1], [0, 1]]
+    for path, bank in banks.items():
+        judge_units([Unit("A", "t", "A", "x")], {path + "-alone": bank}, Stub(judge.yes), "responses")
+        labels = [{j.nugget: j.grade for j, _ in read_judgments(p)} for p in (path, path + "-alone")]
+        assert labels[0] == labels[1]
+
+
+def test_four_gold_sets_cost_at_most_57_percent_of_four_passes(shared, tmp_path):
+    data = shared / "data/ikat2024"
+    answers = read_answers([str(p) for p in sorted((data / "participant_resources").glob("*_response_nuggets.json"))])
+    folders = {"human": "human_resources", "llm": "automatic_resources"}
+    banks = {
+        (source, part): read_bank(str(data / folder / f"gold_nuggets_{source}{part}.json")).without_blank()
+        for source, folder in folders.items()
+        for part in ("", "_deduplicated")
+    }
+    assert all(banks[source, ""].has_all_of(banks[source, "_deduplicated"]) for source in folders)
+    together = {str(tmp_path / source): banks[source, ""] for source in folders}
+    asked = separate = 0
+    for view in ("responses", "nuggets"):
+        units = list(units_of(answers, view))
+        asked += judge_units(units, together, Stub(), view, dry_run=True).asked
+        separate += sum(len(bank.nuggets.get(unit.topic, ())) for unit in units for bank in banks.values())
+    assert separate == 320_160 + 1_885_552
+    assert asked / separate <= 0.57
 
 
 def test_judge_score_and_extract_step_by_step(cli, tmp_path):

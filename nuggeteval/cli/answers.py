@@ -7,16 +7,19 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
+from nuggeteval.chat import Chat
 from nuggeteval.cli import add_judge_options, make_chat, note, progress_bar, read_prompt, write_lines
 from nuggeteval.data import Answer, NuggetBank, Scores
+from nuggeteval.errors import ParameterError
 from nuggeteval.extract import by_sentence
 from nuggeteval.files import write_text
 from nuggeteval.formats.answers import read_answers, write_nuggets
 from nuggeteval.formats.judgments import as_nugget_qrels, read_judgments
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.formats.scores import write_scores
-from nuggeteval.judges import TABLE, make
+from nuggeteval.judges import TABLE, Judge, make
 from nuggeteval.judging import judge_units
 from nuggeteval.policies import Policies
 from nuggeteval.published import read_published
@@ -31,10 +34,12 @@ _EXAMPLES = """
 examples:
   nuggeteval answers qrels/demo.bank.jsonl runs/answers-good.jsonl runs/answers-terse.jsonl -o out/
   nuggeteval answers gold.json responses.json --among published:ikat2024 -o out/
+  nuggeteval answers human.json responses.json --also human_dedup.json --also llm.json -o out/
 
 Works offline with the default judge. In the folder: nuggets.jsonl (what was extracted), judgments.jsonl (resumable),
 matches.jsonl (each extracted nugget with the gold nuggets that it covers), scores.jsonl (per topic, exact),
-leaderboard.md.
+leaderboard.md. For each further bank files with its name; one that is a part of another (de-duplicated) shares its
+judgments.
 """
 
 _MEASURES = {"responses": ("Recall_NtR", "avg_score"), "nuggets": ("Recall_NtN", "Precision_NtN", "F1_NtN")}
@@ -49,44 +54,96 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("answers", metavar="ANSWERS", nargs="+", help="answer files or folders of them")
     add("-o", "--out", metavar="DIR", required=True, help="folder for all that is made")
     add("--view", choices=tuple(_MEASURES), action="append", help="only this view (both)")
-    add("--also", metavar="BANK", action="append", default=[], help="part of the bank (de-duplicated), scored too")
+    add("--also", metavar="BANK", action="append", default=[], help="another bank: scored too")
     add("--among", metavar="published:NAME", help="compare with a published leaderboard")
-    add("--gold", default="human", help="which gold of the published leaderboard (human)")
+    add("--gold", metavar="NAME", action="append", help="gold of the leaderboard for each bank, as banks come (human)")
     add_judge_options(parser, TABLE)
+
+
+class _Gold(NamedTuple):
+    """A bank, what files for it have in their names, its judgments, and its like in a published leaderboard."""
+
+    bank: NuggetBank
+    suffix: str
+    judgments: str
+    published: str
 
 
 def run(options: argparse.Namespace) -> int:
     """The whole pipeline."""
     folder = Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
-    bank = read_bank(options.bank).without_blank()
+    golds = _golds([options.bank, *options.also], folder, options.gold or ["human"])
     answers = [_with_nuggets(answer) for answer in read_answers(options.answers)]
     write_nuggets(answers, str(folder / "nuggets.jsonl"))
-    judgments = str(folder / "judgments.jsonl")
     views = options.view or list(_MEASURES)
     chat = make_chat(options)
     for view in views:
-        judge = make(options.judge, view, bank.texts(), options.threshold, chat, options.votes, read_prompt(options))
-        show = progress_bar("verdicts", options.quiet)
-        outcome = judge_units(units_of(answers, view), bank, judge, view, judgments, show, options.dry_run)
-        for message in () if options.quiet else outcome.notes(view):
-            note(message)
+        units = list(units_of(answers, view))
+        for judge, banks in _judges(golds, view, chat, options):
+            show = progress_bar("verdicts", options.quiet)
+            outcome = judge_units(units, banks, judge, view, show, options.dry_run)
+            for message in () if options.quiet else outcome.notes(view):
+                note(message)
     if chat and not options.quiet:
         note(str(chat.ledger))
-    if options.dry_run:
-        return 0
-    banks = [bank, *(read_bank(path).without_blank() for path in options.also)]
-    for part in banks:
-        scores = _scores(answers, part, judgments, views)
-        name = "" if part is bank else f".{Path(part.name).stem}"
-        write_scores(scores, str(folder / f"scores{name}.jsonl"))
-        write_text(str(folder / f"leaderboard{name}.md"), render(scores, "markdown"))
-        for message in () if options.quiet else (*part.notes, *scores.notes):
-            note(f"warning: {message}")
-        write_lines([f"{part.name}\n", render(scores, "text"), *_standing(scores, options)], None)
-    if "nuggets" in views:
-        write_text(str(folder / "matches.jsonl"), "".join(_matches(answers, judgments)))
+    if not options.dry_run:
+        for gold in golds:
+            _report(gold, answers, views, folder, options)
     return 0
+
+
+def _golds(paths: Sequence[str], folder: Path, published: Sequence[str]) -> list[_Gold]:
+    """The banks; one that is a part of an earlier one shares its judgments.
+
+    Raises:
+        ParameterError: two banks whose files have one name.
+    """
+    golds: list[_Gold] = []
+    for number, path in enumerate(paths):
+        bank = read_bank(path).without_blank()
+        suffix = f".{Path(path).name.split('.')[0]}" if golds else ""
+        if any(gold.suffix == suffix for gold in golds):
+            raise ParameterError(
+                f"{path}: another bank is called {suffix[1:]} too; what is made is named for the banks"
+            )
+        whole = next((gold for gold in golds if gold.bank.has_all_of(bank)), None)
+        judgments = whole.judgments if whole else str(folder / f"judgments{suffix}.jsonl")
+        golds.append(_Gold(bank, suffix, judgments, published[min(number, len(published) - 1)]))
+    return golds
+
+
+def _judges(
+    golds: Sequence[_Gold], view: str, chat: Chat | None, options: argparse.Namespace
+) -> list[tuple[Judge, dict[str, NuggetBank]]]:
+    """Judges, and judgments file -> bank for each: a judge that does not depend on the bank is one for all of them."""
+    found: list[tuple[Judge, dict[str, NuggetBank]]] = []
+    for gold in golds:
+        if any(gold.judgments in banks for _, banks in found):
+            continue
+        texts = gold.bank.texts()
+        judge = make(options.judge, view, texts, options.threshold, chat, options.votes, read_prompt(options))
+        same = next((banks for other, banks in found if dict(other.params) == dict(judge.params)), None)
+        if same is None:
+            found.append((judge, {gold.judgments: gold.bank}))
+        else:
+            same[gold.judgments] = gold.bank
+    return found
+
+
+def _report(
+    gold: _Gold, answers: Sequence[Answer], views: Sequence[str], folder: Path, options: argparse.Namespace
+) -> None:
+    """Scores, leaderboard and matches against one bank."""
+    scores = _scores(answers, gold.bank, gold.judgments, views)
+    write_scores(scores, str(folder / f"scores{gold.suffix}.jsonl"))
+    write_text(str(folder / f"leaderboard{gold.suffix}.md"), render(scores, "markdown"))
+    if "nuggets" in views:
+        write_text(str(folder / f"matches{gold.suffix}.jsonl"), "".join(_matches(answers, gold)))
+    for message in () if options.quiet else (*gold.bank.notes, *scores.notes):
+        note(f"warning: {message}")
+    standing = _standing(scores, options.among, gold.published) if options.among else ()
+    write_lines([f"{gold.bank.name}\n", render(scores, "text"), *standing], None)
 
 
 def _with_nuggets(answer: Answer) -> Answer:
@@ -104,26 +161,28 @@ def _scores(answers: Sequence[Answer], bank: NuggetBank, judgments: str, views: 
     return join_measures(parts)
 
 
-def _matches(answers: Sequence[Answer], judgments: str) -> Iterator[str]:
-    """Each extracted nugget, whether it is matched, and which gold nuggets it covers."""
+def _matches(answers: Sequence[Answer], gold: _Gold) -> Iterator[str]:
+    """Each extracted nugget, whether it is matched, and which nuggets of the bank it covers."""
+    declared = {(topic, nugget.id) for topic, nuggets in gold.bank.nuggets.items() for nugget in nuggets}
     covered: dict[tuple[str, str], list[str]] = {}
-    for judgment, scale in read_judgments(judgments):
-        if judgment.view == "nuggets" and (judgment.grade or 0) >= scale.rel:
+    for judgment, scale in read_judgments(gold.judgments):
+        counts = judgment.view == "nuggets" and (judgment.grade or 0) >= scale.rel
+        if counts and (judgment.topic, judgment.nugget) in declared:
             covered.setdefault((judgment.topic, judgment.unit), []).append(judgment.nugget)
     for unit in units_of(answers, "nuggets"):
-        gold = covered.get((unit.topic, unit.id), [])
+        covers = covered.get((unit.topic, unit.id), [])
         record = {"run": unit.run, "topic": unit.topic, "unit": unit.id, "text": unit.text}
-        yield json.dumps({**record, "matched": bool(gold), "covers": gold}, ensure_ascii=False) + "\n"
+        yield json.dumps({**record, "matched": bool(covers), "covers": covers}, ensure_ascii=False) + "\n"
 
 
-def _standing(scores: Scores, options: argparse.Namespace) -> Iterator[str]:
+def _standing(scores: Scores, among: str, gold: str) -> Iterator[str]:
     """Place of each run among the published ones, and the correlation with what was published for the same runs."""
-    for measure in scores.measures if options.among else ():
-        column = f"{'Recall_NtR' if measure == 'avg_score' else measure}:{options.gold}"
-        published = [row for row in read_published(options.among) if column in row.values]
+    for measure in scores.measures:
+        column = f"{'Recall_NtR' if measure == 'avg_score' else measure}:{gold}"
+        published = [row for row in read_published(among) if column in row.values]
         if not published:
             continue
-        yield f"\n{measure} beside {column} of {options.among} ({len(published)} runs)\n"
+        yield f"\n{measure} beside {column} of {among} ({len(published)} runs)\n"
         same = [row for row in published if row.run in scores.runs and row.group == "automatic"]
         if len(same) > 2:
             ours = [scores.value(row.run, measure) or 0.0 for row in same]

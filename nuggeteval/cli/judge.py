@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         options.judge, options.view, bank.texts(), options.threshold, chat, options.votes, read_prompt(options)
     )
     show = progress_bar("verdicts", options.quiet)
-    outcome = judge_units(units, bank, judge, options.view, options.out, show, options.dry_run)
+    outcome = judge_units(units, {options.out: bank}, judge, options.view, show, options.dry_run)
     if chat and not options.quiet:
         note(str(chat.ledger))
     if not options.quiet:

@@ -83,6 +83,11 @@ class NuggetBank:
         """The texts of all nuggets."""
         return [nugget.text for nuggets in self.nuggets.values() for nugget in nuggets]
 
+    def has_all_of(self, other: NuggetBank) -> bool:
+        """Whether every nugget of another bank is one of this bank's, with the same text."""
+        mine = {(topic, nugget.id): nugget.text for topic, nuggets in self.nuggets.items() for nugget in nuggets}
+        return all(mine.get((topic, n.id)) == n.text for topic, nuggets in other.nuggets.items() for n in nuggets)
+
     def without_blank(self) -> NuggetBank:
         """The bank without nuggets that have no text: they can be counted, but not judged."""
         kept = {topic: tuple(n for n in nuggets if n.text.strip()) for topic, nuggets in self.nuggets.items()}
