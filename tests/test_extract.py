@@ -1,7 +1,9 @@
 """Nuggets out of answers: spans of the text, and nothing else."""
 
 import json
+from collections import Counter
 
+import numpy as np
 import pytest
 from chatserver import scripted, serving
 from hypothesis import given
@@ -10,10 +12,11 @@ from test_cases import CASES
 
 from nuggeteval import FormatError, ParameterError
 from nuggeteval.chat import Chat, Settings
-from nuggeteval.data import Answer
+from nuggeteval.data import Answer, Scores
 from nuggeteval.extract import by_model, find_span, parse_nuggets
 from nuggeteval.formats.answers import read_answers
-from nuggeteval.formats.topics import read_queries
+from nuggeteval.formats.scores import read_scores
+from nuggeteval.formats.topics import read_queries, read_strata
 
 
 @pytest.mark.parametrize(
@@ -182,3 +185,59 @@ def test_turns_of_ikat_are_topics(shared):
 def test_malformed_topics(text, message, write):
     with pytest.raises(FormatError, match=message):
         read_queries(write("topics", text))
+
+
+# --- strata ----------------------------------------------------------------------------------------
+
+
+def test_strata_have_means_of_their_own(cli, write):
+    # P@1: 1 for t1, 0 for t2, 1 for t3. easy: (1 + 0) / 2; hard: 1; all: 2 / 3.
+    qrels = write("q", "t1 0 d 1\nt2 0 d 1\nt3 0 d 1\n")
+    run = write("r", "t1 Q0 d 1 1 A\nt2 Q0 e 1 1 A\nt3 Q0 d 1 1 A\n")
+    strata = write("s", "t1\teasy\nt3\thard\nt2\teasy\nt9\thard\n")
+    plain = cli(qrels, run, "-m", "P@1,num_q", "--by", strata)
+    assert plain.code == 0, plain.err
+    rows = [line.split() for line in plain.out.splitlines()]
+    assert rows == [
+        ["P@1", "all:easy", "0.5000"], ["num_q", "all:easy", "2"], ["P@1", "all:hard", "1.0000"],
+        ["num_q", "all:hard", "1"], ["P@1", "all", "0.6667"], ["num_q", "all", "3"],
+    ]  # fmt: skip
+    table = cli(qrels, run, "-m", "P@1", "--by", strata, "--format", "markdown")
+    assert "| A     | all:hard | 1.0000 |" in table.out
+    written = cli(qrels, run, "-m", "P@1", "--by", strata, "-q", "--format", "jsonl")
+    again = read_scores(write("s.jsonl", written.out))
+    assert again.topics == ("t1", "t2", "t3")
+    some = cli(qrels, run, "-m", "P@1", "--by", write("s2", "t1\teasy\n"))
+    assert "topics in no stratum: t2, t3" in some.err
+    assert cli(qrels, run, "-m", "P@1", "--by", write("s3", "t8\teasy\n")).code == 1
+
+
+def test_pooled_means_of_strata_keep_their_weights():
+    scores = Scores(
+        ("A",), ("t1", "t2", "t3"), ("R",), np.array([[[1.0], [0.0], [0.5]]]), np.ones((1, 3, 1), bool),
+        weights={"R": np.array([[1.0, 3.0, 4.0]])},
+    ).with_strata({"t1": "x", "t2": "x"})  # fmt: skip
+    # Weights 1 and 3: a quarter of the pool is found.
+    assert scores.stratum("x").aggregates.tolist() == [[0.25]]
+
+
+def test_turns_of_ikat_that_are_personal(shared):
+    data = shared / "data/ikat2024"
+    strata = read_strata(str(data / "ikat_topics/2024_test_topics.json"))
+    turns = {a.topic for a in read_answers(str(data / "participant_resources/automatic_response_nuggets.json"))}
+    assert len(turns) == 79
+    assert Counter(strata[turn] for turn in turns) == {"personal": 41, "non-personal": 38}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("t\n", "1: expected topic<TAB>label"),
+        ("t a b\n", "1: expected"),
+        ("t a\nt b\n", "2: topic 't' twice"),
+        ("", "no topic"),
+    ],
+)
+def test_malformed_strata(text, message, write):
+    with pytest.raises(FormatError, match=message):
+        read_strata(write("s", text))

@@ -19,6 +19,7 @@ from nuggeteval.formats.answers import read_answers, write_nuggets
 from nuggeteval.formats.judgments import as_nugget_qrels, read_judgments
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.formats.scores import write_scores
+from nuggeteval.formats.topics import read_strata
 from nuggeteval.judges import TABLE, Judge, make
 from nuggeteval.judging import judge_units
 from nuggeteval.policies import Policies
@@ -57,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--also", metavar="BANK", action="append", default=[], help="another bank: scored too")
     add("--among", metavar="published:NAME", help="compare with a published leaderboard")
     add("--gold", metavar="NAME", action="append", help="gold of the leaderboard for each bank, as banks come (human)")
+    add("--by", metavar="FILE", help="strata with means of their own: topic<TAB>label, or the topics of iKAT")
     add_judge_options(parser, TABLE)
 
 
@@ -136,6 +138,8 @@ def _report(
 ) -> None:
     """Scores, leaderboard and matches against one bank."""
     scores = _scores(answers, gold.bank, gold.judgments, views)
+    if options.by:
+        scores = scores.with_strata(read_strata(options.by))
     write_scores(scores, str(folder / f"scores{gold.suffix}.jsonl"))
     write_text(str(folder / f"leaderboard{gold.suffix}.md"), render(scores, "markdown"))
     if "nuggets" in views:

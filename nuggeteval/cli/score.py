@@ -14,6 +14,7 @@ from nuggeteval.errors import FormatError, ParameterError
 from nuggeteval.formats.irds import PREFIX, read_irds_qrels
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.formats.scores import LAYOUTS, as_score_lines
+from nuggeteval.formats.topics import read_strata
 from nuggeteval.formats.trec import read_qrels, read_run
 from nuggeteval.policies import ADHOC, ON_FAILED, TOPICS, UNDEFINED, Policies
 from nuggeteval.reports import RENDERERS, render
@@ -32,6 +33,7 @@ examples:
   nuggeteval score -m Recall_NtN,Precision_NtN NTN.qrels RUN...
   nuggeteval -q -c -l 2 -m ndcg_cut.5 -m P.20 -m map QRELS RUN
   nuggeteval score --judgments judgments.jsonl --bank BANK.jsonl -m cone -q ANSWERS...
+  nuggeteval score -m official --by strata.tsv QRELS RUN...
   zcat RUN.gz | nuggeteval --format markdown QRELS -
 
 Files may be compressed (gzip, bzip2, xz, zstd); - is stdin, for the qrels or one run; irds:ID takes
@@ -57,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--view", choices=VIEWS, help="what the units are (the measures' own)")
     add("--topics", metavar="WHICH", help="topics to average: qrels, bank, run, or a file of topics, one a line")
     add("-c", dest="topics", action="store_const", const="qrels", help="same as --topics qrels (trec_eval's -c)")
+    add("--by", metavar="FILE", help="strata with means of their own: topic<TAB>label, or the topics of iKAT")
     add("--undefined", choices=UNDEFINED, default="skip", help="undefined values: left out of means, or 0")
     add("--on-failed", choices=ON_FAILED, default="zero", help="failed judgments: 0, topic left out, or an error")
     add("--order", choices=ORDERS, default="score", help="rank units by score or by the rank column")
@@ -91,6 +94,8 @@ def run(options: argparse.Namespace) -> int:
     else:
         inputs = Inputs(_read_qrels(options), _runs(options), bank)
         scores = evaluate(options.measure or ["official"], inputs, policies, _progress(options))
+    if options.by:
+        scores = scores.with_strata(read_strata(options.by))
     if not options.quiet:
         for message in scores.notes:
             note(f"warning: {message}")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
+from nuggeteval.errors import DataError, listed
 from nuggeteval.rows import BoolArray, FloatArray
 
 __all__ = ["Scores"]
@@ -25,6 +26,7 @@ class Scores:
         summed: measures whose aggregate is a sum, not a mean (numbers of things).
         weights: of each topic in the mean of a measure, by measure name, each shape (runs, topics):
             a mean weighted by the number of nuggets is a pooled (micro) average.
+        strata: topics of each stratum, which has means of its own beside those of all topics.
         signature: under which policies the values hold.
         notes: what a reader should know before trusting them.
     """
@@ -36,6 +38,7 @@ class Scores:
     present: BoolArray
     summed: frozenset[str] = frozenset()
     weights: Mapping[str, FloatArray] = field(default_factory=dict)
+    strata: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     signature: str = ""
     notes: tuple[str, ...] = ()
 
@@ -60,6 +63,41 @@ class Scores:
             total = math.fsum(weights)
             return math.fsum(values * weights) / total if total else math.fsum(values)
         return math.fsum(values) / len(values) if len(values) else math.nan
+
+    def with_strata(self, labels: Mapping[str, str]) -> Scores:
+        """The same scores with means of strata too.
+
+        Args:
+            labels: topic -> the stratum that it is in; other topics are in none.
+
+        Raises:
+            DataError: not one topic has a label.
+        """
+        strata: dict[str, tuple[str, ...]] = {}
+        for topic in self.topics:
+            if topic in labels:
+                strata[labels[topic]] = (*strata.get(labels[topic], ()), topic)
+        without = [topic for topic in self.topics if topic not in labels]
+        if not strata:
+            raise DataError(f"no topic of the scores is in a stratum; they are {listed(self.topics)}")
+        notes = (*self.notes, f"topics in no stratum: {listed(without)}") if without else self.notes
+        return replace(self, strata={label: strata[label] for label in sorted(strata)}, notes=notes)
+
+    def stratum(self, label: str) -> Scores:
+        """The scores of the topics of one stratum.
+
+        Raises:
+            KeyError: no such stratum.
+        """
+        inside = np.isin(self.topics, self.strata[label])
+        return replace(
+            self,
+            topics=self.strata[label],
+            values=self.values[:, inside],
+            present=self.present[:, inside],
+            weights={measure: weights[:, inside] for measure, weights in self.weights.items()},
+            strata={},
+        )
 
     def undefined(self, run: int, measure: int) -> int:
         """Number of topics that have no value and are therefore in no mean."""

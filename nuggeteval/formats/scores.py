@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from nuggeteval.ids import decode, topic_order
 __all__ = ["LAYOUTS", "ScoreRow", "as_score_lines", "read_scores", "rows_of", "shown_value", "write_scores"]
 
 ALL = "all"
+_AGGREGATE = re.compile(rf"{ALL}(:|$)")
 UNDEFINED = "undefined"
 TSV_HEADER = ("run", "topic", "measure", "value")
 
@@ -36,18 +38,22 @@ class ScoreRow(NamedTuple):
 
 
 def rows_of(scores: Scores, by_topic: bool = False, summary: bool = True) -> Iterator[ScoreRow]:
-    """The rows of scores in order of printing: run by run, its topics, then ``all``.
+    """The rows of scores in order of printing: run by run, its topics, then ``all:STRATUM`` for each, then ``all``.
 
     Args:
         scores: what to print.
         by_topic: include a row for every topic.
         summary: include the aggregates.
     """
+    strata = {label: scores.stratum(label).aggregates for label in scores.strata if summary}
     for r, run in enumerate(scores.runs):
         for t, topic in enumerate(scores.topics if by_topic else ()):
             for m, measure in enumerate(scores.measures):
                 if scores.present[r, t, m]:
                     yield ScoreRow(run, topic, measure, _defined(scores.values[r, t, m]))
+        for label, means in strata.items():
+            for m, measure in enumerate(scores.measures):
+                yield ScoreRow(run, f"{ALL}:{label}", measure, _defined(means[r, m]))
         for m, measure in enumerate(scores.measures if summary else ()):
             yield ScoreRow(run, ALL, measure, _defined(scores.aggregates[r, m]))
 
@@ -93,7 +99,7 @@ def _jsonl(scores: Scores, rows: Iterable[ScoreRow], _places: int) -> Iterator[s
     for row in rows:
         value = _exact(scores, row)
         record = {"run_id": row.run, "topic_id": row.topic, "measure": row.measure, "value": value}
-        if row.topic == ALL:
+        if _AGGREGATE.match(row.topic):
             record["signature"] = scores.signature
         yield json.dumps(record, ensure_ascii=False) + "\n"
 
@@ -227,7 +233,7 @@ def _collect(path: str, rows: list[tuple[int, ScoreRow]]) -> Scores:
     found: dict[tuple[str, str, str], float | None] = {}
     for line, row in rows:
         key = row[:3]
-        if row.topic == ALL:
+        if _AGGREGATE.match(row.topic):
             continue
         if key in found:
             raise FormatError(path, f"second value for run {row.run!r}, topic {row.topic!r}, {row.measure}", line)

@@ -1,4 +1,4 @@
-"""What was asked: topic -> text, from the topic files of the tracks."""
+"""Topic files of the tracks: what was asked, and which stratum a topic is in."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nuggeteval.errors import FormatError, shorten
 from nuggeteval.files import json_records, read_bytes
 from nuggeteval.ids import decode
 
-__all__ = ["read_queries"]
+__all__ = ["read_queries", "read_strata"]
 
 _TOPIC_KEYS = ("topic", "topic_id", "request_id", "narrative_id", "query_id", "qid", "id")
 _TEXT_KEYS = ("problem_statement", "narrative", "query", "question", "text", "title")
@@ -38,10 +38,38 @@ def read_queries(path: str) -> dict[str, str]:
     return found
 
 
+def read_strata(path: str) -> dict[str, str]:
+    """Read which stratum each topic is in.
+
+    Args:
+        path: lines of ``topic<TAB>label``, or the topics of iKAT: a turn is personal if it names a statement of the
+            user, else non-personal.
+
+    Raises:
+        FormatError: naming file and line: a line of another shape, a label with white space, a topic twice.
+    """
+    raw = read_bytes(path)
+    if raw.lstrip()[:1] == b"[" and _is_ikat(raw):
+        return {topic: "personal" if turn.get("ptkb_provenance") else "non-personal" for topic, turn in _turns(raw)}
+    found: dict[str, str] = {}
+    for line, row in enumerate(raw.split(b"\n"), start=1):
+        fields = decode(row).split()
+        if not fields:
+            continue
+        if len(fields) != 2:
+            raise FormatError(path, f"expected topic<TAB>label, found {shorten(decode(row))!r}", line)
+        if fields[0] in found:
+            raise FormatError(path, f"topic {fields[0]!r} twice", line)
+        found[fields[0]] = fields[1]
+    if not found:
+        raise FormatError(path, "no topic")
+    return found
+
+
 def _rows(raw: bytes, path: str) -> Iterator[tuple[int, str, str]]:
     start = raw.lstrip()[:1]
     if start == b"[" and _is_ikat(raw):
-        yield from _ikat(json.loads(raw))
+        yield from ((1, topic, _utterance(turn)) for topic, turn in _turns(raw))
     elif start in (b"{", b"["):
         for line, record in json_records(raw, path):
             yield line, *_record(record, path, line)
@@ -73,8 +101,12 @@ def _is_ikat(raw: bytes) -> bool:
     return isinstance(whole, list) and all((isinstance(t, dict) and "turns" in t) or "responses" in t for t in whole)
 
 
-def _ikat(topics: list[dict[str, Any]]) -> Iterator[tuple[int, str, str]]:
-    for topic in topics:
+def _turns(raw: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(topic, turn) of the topics of iKAT."""
+    for topic in json.loads(raw):
         for turn in topic.get("turns") or topic.get("responses") or ():
-            text = turn.get("resolved_utterance") or turn.get("utterance") or turn.get("user_utterance") or ""
-            yield 1, f"{topic['number']}_{turn['turn_id']}", str(text)
+            yield f"{topic['number']}_{turn['turn_id']}", turn
+
+
+def _utterance(turn: dict[str, Any]) -> str:
+    return str(turn.get("resolved_utterance") or turn.get("utterance") or turn.get("user_utterance") or "")

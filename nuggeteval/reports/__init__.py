@@ -17,13 +17,14 @@ def score_table(
     scores: Scores, by_topic: bool = False, summary: bool = True, places: int = 4
 ) -> tuple[list[str], list[list[str]]]:
     """(header, rows) with one row a run, or a run and topic, and one column a measure."""
-    header = ["run", *(["topic"] if by_topic else []), *scores.measures]
+    wide = by_topic or bool(scores.strata)
+    header = ["run", *(["topic"] if wide else []), *scores.measures]
     cells: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows_of(scores, by_topic, summary):
         shown = shown_value(row.value, row.measure in scores.summed, places)
         cells.setdefault((row.run, row.topic), {})[row.measure] = shown
     rows = [
-        [run, *([topic] if by_topic else []), *(values.get(measure, "") for measure in scores.measures)]
+        [run, *([topic] if wide else []), *(values.get(measure, "") for measure in scores.measures)]
         for (run, topic), values in cells.items()
     ]
     return header, rows
