@@ -29,6 +29,7 @@ reports: .venv/demo
 
 benchmark: .venv/dev
 	$(BIN)/python benchmarks/peers.py
+	$(BIN)/python benchmarks/nli.py
 
 clean:
 	rm -rf .venv build dist *.egg-info .coverage

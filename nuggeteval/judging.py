@@ -29,6 +29,7 @@ class Outcome:
         failed: pairs that have no grade, those in the file included.
         ignored: topics of units that the bank has no nugget for.
         estimate: what asking would take, after a dry run.
+        truncated: pairs that were too long for the judge's model, and lost their end.
     """
 
     pairs: int
@@ -37,6 +38,7 @@ class Outcome:
     failed: int
     ignored: tuple[str, ...]
     estimate: str = ""
+    truncated: int = 0
 
     def notes(self, view: str) -> list[str]:
         """What was done, in sentences."""
@@ -44,6 +46,8 @@ class Outcome:
         notes = [f"{view}: {self.pairs} pairs, {self.known} already judged, {asked}"]
         if self.estimate:
             notes.append(f"{view}: dry run, nobody was asked; {self.estimate}")
+        if self.truncated:
+            notes.append(f"{view}: {self.truncated} pairs were too long for the model, and lost their end")
         if self.ignored:
             notes.append(f"{view}: topics without a nugget in the bank, ignored: {listed(self.ignored)}")
         return notes
@@ -110,8 +114,10 @@ def judge_units(
     pairs_open = sum(map(len, waiting.values()))
     estimate = str(judge.estimate(items)) if dry_run and hasattr(judge, "estimate") else ""
     work = list(zip(items, waiting.values(), strict=True))
-    failed = _ask(work, judge, view, known, progress) if work and not dry_run else 0
-    return Outcome(pairs, pairs - pairs_open, len(work), failed + failed_before, tuple(ignored), estimate)
+    truncated = -getattr(judge, "truncated", 0)
+    failed = failed_before + (_ask(work, judge, view, known, progress) if work and not dry_run else 0)
+    truncated += getattr(judge, "truncated", 0)
+    return Outcome(pairs, pairs - pairs_open, len(work), failed, tuple(ignored), estimate, truncated)
 
 
 def _pairs(units: Sequence[Unit], banks: Mapping[str, NuggetBank]) -> Iterator[tuple[str, Unit, Nugget]]:

@@ -15,11 +15,13 @@ from nuggeteval.version import __version__
 
 if TYPE_CHECKING:
     from nuggeteval.chat import Chat
+    from nuggeteval.judges import Judge
 
 __all__ = [
     "COMMANDS",
     "add_judge_options",
     "add_model_options",
+    "judge_for",
     "main",
     "make_chat",
     "note",
@@ -155,7 +157,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     add("--dry-run", action="store_true", help="ask nobody; say how many calls and tokens it would take")
     model = parser.add_argument_group("language models")
     add = model.add_argument
-    add("--model", metavar="NAME", help="model to ask; the key comes from OPENAI_API_KEY")
+    add("--model", metavar="NAME", help="model to ask (key in OPENAI_API_KEY); for nli a folder or a name on the hub")
     add("--base-url", metavar="URL", help="any OpenAI-compatible server (vLLM, llama.cpp, Ollama, ...)")
     add("--model-id", metavar="ID", help="stands for the server in cache keys, so that caches can be shared")
     add("--prompt", metavar="FILE", help="another prompt, with the fields of ours")
@@ -171,15 +173,17 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 
 def make_chat(options: argparse.Namespace) -> Chat | None:
-    """The door to the model that the options name; None without one.
+    """The door to the language model that the options name; None without one.
 
     Raises:
         JudgeError: no key.
         ParameterError: an impossible number.
     """
-    if not options.model:
-        return None
     from nuggeteval.chat import Cache, Chat, Settings
+    from nuggeteval.judges import CHATTING
+
+    if not options.model or getattr(options, "judge", CHATTING[0]) not in CHATTING:
+        return None
 
     for name in ("concurrency", "rpm", "max_tokens"):
         value = getattr(options, name)
@@ -199,6 +203,18 @@ def make_chat(options: argparse.Namespace) -> Chat | None:
         offline=options.offline or options.dry_run,
     )
     return Chat(settings, Cache(options.cache))
+
+
+def judge_for(options: argparse.Namespace, view: str, texts: Sequence[str], chat: Chat | None) -> Judge:
+    """The judge that the options name, for a view and the texts of a bank.
+
+    Raises:
+        UnknownNameError, ParameterError, MissingDependencyError: as :func:`nuggeteval.judges.make`.
+    """
+    from nuggeteval.judges import make
+
+    model = None if chat else options.model
+    return make(options.judge, view, texts, options.threshold, chat, options.votes, read_prompt(options), model)
 
 
 def read_prompt(options: argparse.Namespace) -> str | None:

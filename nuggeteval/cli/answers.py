@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nuggeteval.chat import Chat
-from nuggeteval.cli import add_judge_options, make_chat, note, progress_bar, read_prompt, write_lines
+from nuggeteval.cli import add_judge_options, judge_for, make_chat, note, progress_bar, write_lines
 from nuggeteval.data import Answer, NuggetBank, Scores
 from nuggeteval.errors import ParameterError
 from nuggeteval.extract import by_sentence
@@ -20,7 +20,7 @@ from nuggeteval.formats.judgments import as_nugget_qrels, read_judgments
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.formats.scores import write_scores
 from nuggeteval.formats.topics import read_strata
-from nuggeteval.judges import TABLE, Judge, make
+from nuggeteval.judges import TABLE, Judge
 from nuggeteval.judging import judge_units
 from nuggeteval.policies import Policies
 from nuggeteval.published import read_published
@@ -123,8 +123,7 @@ def _judges(
     for gold in golds:
         if any(gold.judgments in banks for _, banks in found):
             continue
-        texts = gold.bank.texts()
-        judge = make(options.judge, view, texts, options.threshold, chat, options.votes, read_prompt(options))
+        judge = judge_for(options, view, gold.bank.texts(), chat)
         same = next((banks for other, banks in found if dict(other.params) == dict(judge.params)), None)
         if same is None:
             found.append((judge, {gold.judgments: gold.bank}))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from nuggeteval.cli import add_judge_options, make_chat, note, progress_bar, read_prompt
+from nuggeteval.cli import add_judge_options, judge_for, make_chat, note, progress_bar
 from nuggeteval.dedup import KEEP, RULES, deduplicate, pairs_to_judge
 from nuggeteval.formats.nuggets import read_bank, write_bank
-from nuggeteval.judges import TABLE, make
+from nuggeteval.judges import TABLE
 
 __all__ = ["add_arguments", "run"]
 
 _EXAMPLES = """
 examples:
   nuggeteval dedup BANK.jsonl -o BANK.dedup.jsonl
+  nuggeteval dedup BANK.jsonl --judge nli -o BANK.dedup.jsonl
   nuggeteval dedup BANK.jsonl --judge yesno --model NAME --base-url URL -o BANK.dedup.jsonl
 
 Of nuggets that entail each other one stays; a nugget that another one entails goes. Ids are kept, so that judgments of
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         note(f"dry run, nobody was asked; {sum(1 for _ in pairs_to_judge(bank))} pairs of texts to judge")
         return 0
     chat = make_chat(options)
-    judge = make(options.judge, "nuggets", bank.texts(), options.threshold, chat, options.votes, read_prompt(options))
+    judge = judge_for(options, "nuggets", bank.texts(), chat)
     show = progress_bar("pairs", options.quiet)
     reduced = deduplicate(bank, judge, options.rule, options.keep, show)
     write_bank(reduced, options.out)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from nuggeteval.cli import add_judge_options, make_chat, note, progress_bar, read_prompt
+from nuggeteval.cli import add_judge_options, judge_for, make_chat, note, progress_bar
 from nuggeteval.formats.answers import read_answers
 from nuggeteval.formats.nuggets import read_bank
-from nuggeteval.judges import TABLE, make
+from nuggeteval.judges import TABLE
 from nuggeteval.judging import judge_units
 from nuggeteval.units import ANSWER_VIEWS, units_of
 
@@ -17,6 +17,7 @@ _EXAMPLES = """
 examples:
   nuggeteval judge qrels/demo.bank.jsonl runs/answers-*.jsonl --view responses -o judgments.jsonl
   nuggeteval judge BANK.jsonl responses.json --judge lexical --threshold 0.5 -o judgments.jsonl
+  nuggeteval judge BANK.jsonl ANSWERS --judge nli --view nuggets -o judgments.jsonl
   nuggeteval judge BANK.jsonl ANSWERS --judge yesno --model gpt-4o --cache replies.db --dry-run -o judgments.jsonl
   nuggeteval judge BANK.jsonl ANSWERS --judge support --model NAME --base-url http://localhost:8000/v1 -o j.jsonl
   nuggeteval score --judgments judgments.jsonl --bank BANK.jsonl responses.json -m Recall_NtR
@@ -42,9 +43,7 @@ def run(options: argparse.Namespace) -> int:
     bank = read_bank(options.bank).without_blank()
     units = units_of(read_answers(options.answers), options.view)
     chat = make_chat(options)
-    judge = make(
-        options.judge, options.view, bank.texts(), options.threshold, chat, options.votes, read_prompt(options)
-    )
+    judge = judge_for(options, options.view, bank.texts(), chat)
     show = progress_bar("verdicts", options.quiet)
     outcome = judge_units(units, {options.out: bank}, judge, options.view, show, options.dry_run)
     if chat and not options.quiet:

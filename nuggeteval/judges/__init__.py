@@ -47,6 +47,8 @@ class Judge(Protocol):
 
 TABLE: dict[str, str] = {
     "lexical": "nuggeteval.judges.lexical:LexicalJudge",
+    "hybrid": "nuggeteval.judges.hybrid:HybridJudge",
+    "nli": "nuggeteval.judges.nli:NliJudge",
     "yesno": "nuggeteval.judges.llm:YesNoJudge",
     "support": "nuggeteval.judges.llm:SupportJudge",
     "rubric": "nuggeteval.judges.llm:RubricJudge",
@@ -65,6 +67,7 @@ def make(
     chat: Chat | None = None,
     votes: int = 1,
     prompt: str | None = None,
+    model: str | None = None,
 ) -> Judge:
     """A judge by name.
 
@@ -75,10 +78,12 @@ def make(
         threshold: least score that is a yes; None for the judge's own.
         chat: the door to a language model, for the judges that need one.
         votes, prompt: for the same.
+        model: a folder or a name on the Hugging Face hub, for the nli judge.
 
     Raises:
         UnknownNameError: no such judge.
-        ParameterError: an impossible threshold, no model, a judge that takes no threshold or votes.
+        ParameterError: an impossible threshold, no model, a judge that takes no threshold, votes or model.
+        MissingDependencyError: an extra that is not installed.
     """
     judge = lookup(TABLE, name, "judge")
     made: Judge
@@ -91,5 +96,7 @@ def make(
         return made
     if votes > 1:
         raise ParameterError(f"the {name} judge says the same every time: votes are for language models")
-    made = judge.of(view, texts, threshold)
+    if model is not None and name != "nli":
+        raise ParameterError(f"the {name} judge takes no model")
+    made = judge.of(view, texts, threshold, model) if name == "nli" else judge.of(view, texts, threshold)
     return made

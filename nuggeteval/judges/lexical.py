@@ -6,15 +6,14 @@ No model, no key, no download. At its threshold it agrees with the released huma
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from nuggeteval.data import Scale
 from nuggeteval.errors import ParameterError
+from nuggeteval.idf import Idf, digest
 from nuggeteval.judges import Item, Verdict
 from nuggeteval.text import content_words, sentences
 
@@ -38,14 +37,11 @@ class LexicalJudge:
     def __init__(self, texts: Sequence[str], threshold: float = THRESHOLDS["responses"], rating: bool = False) -> None:
         if not 0 <= threshold <= 1:
             raise ParameterError(f"threshold must be in [0, 1] (got {threshold})")
-        frequency = Counter(word for text in texts for word in content_words(text))
-        number = len(texts)
-        self._idf = {word: math.log((number + 1) / (count + 1)) + 1e-9 for word, count in frequency.items()}
-        self._unseen = math.log(number + 1) + 1e-9
+        self._idf = Idf(list(map(content_words, texts)))
         self._threshold, self._rating = threshold, rating
         self.scale = Scale(5, 3) if rating else Scale(1)
         self.params: Mapping[str, Any] = {
-            "idf": _digest(frequency, number),
+            "idf": digest(self._idf),
             **({"rating": True} if rating else {"threshold": threshold}),
         }
         self._parts = lru_cache(maxsize=1 << 16)(self._weighted_sentences)
@@ -73,11 +69,5 @@ class LexicalJudge:
     def _weighted_sentences(self, nugget: str) -> list[tuple[list[tuple[str, float]], float]]:
         """For each sentence with content words, or else for the whole: its weighted words and their sum."""
         bags = [bag for bag in map(content_words, sentences(nugget)) if bag] or [content_words(nugget)]
-        weighted = [[(word, self._idf.get(word, self._unseen)) for word in sorted(bag)] for bag in bags if bag]
+        weighted = [[(word, self._idf[word]) for word in sorted(bag)] for bag in bags if bag]
         return [(part, math.fsum(weight for _, weight in part)) for part in weighted]
-
-
-def _digest(frequency: Mapping[str, int], number: int) -> str:
-    """What idf depends on, hashed: judgments made with another bank are told apart."""
-    rows = "".join(f"{word} {count}\n" for word, count in sorted(frequency.items()))
-    return hashlib.sha256(f"{number}\n{rows}".encode()).hexdigest()[:12]
