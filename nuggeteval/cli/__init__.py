@@ -38,7 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "dedup": ("nuggeteval.cli.dedup", "a nugget bank without entailed nuggets"),
     "nuggets": ("nuggeteval.cli.nuggets", "statistics of a nugget bank, and the overlap of two"),
     "agree": ("nuggeteval.cli.agree", "agreement of a judge with people"),
-    "validate": ("nuggeteval.cli.validate", "list every problem of a run, qrels or nugget bank"),
+    "validate": ("nuggeteval.cli.validate", "list every problem of runs, qrels, banks, answers or judgments"),
     "measures": ("nuggeteval.cli.measures", "list the measures, or show one in full"),
 }
 """Command -> (module with add_arguments and run, one line of help)."""

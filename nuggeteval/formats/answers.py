@@ -11,8 +11,9 @@ that mean nothing here are kept.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from nuggeteval.data import Answer, Sentence
 from nuggeteval.errors import DataError, FormatError, shorten
 from nuggeteval.files import json_object, json_records, read_bytes, stem, write_text
 
-__all__ = ["read_answers", "write_answers", "write_nuggets"]
+__all__ = ["answer_files", "answers_from_bytes", "merge", "read_answers", "write_answers", "write_nuggets"]
 
 _TOPIC_KEYS = ("topic", "topic_id", "narrative_id", "request_id", "turn_id", "qid", "query_id")
 _RUN_KEYS = ("run", "run_id", "run_name")
@@ -39,14 +40,18 @@ def read_answers(paths: str | Iterable[str]) -> list[Answer]:
         DataError: two answers of one run to one topic, naming both places.
     """
     answers: dict[tuple[str, str], Answer] = {}
-    for path in _files([paths] if isinstance(paths, str) else paths):
-        for answer in _read_file(path):
+    for path in answer_files([paths] if isinstance(paths, str) else paths):
+        found, errors = answers_from_bytes(read_bytes(path), path)
+        if errors:
+            raise errors[0]
+        for answer in found:
             key = (answer.run, answer.topic)
-            answers[key] = _merge(answers[key], answer) if key in answers else answer
+            answers[key] = merge(answers[key], answer) if key in answers else answer
     return list(answers.values())
 
 
-def _files(paths: Iterable[str]) -> Iterator[str]:
+def answer_files(paths: Iterable[str]) -> Iterator[str]:
+    """Paths, with the files of a folder in its place."""
     for path in paths:
         if Path(path).is_dir():
             yield from sorted(str(entry) for entry in Path(path).iterdir() if entry.is_file())
@@ -54,8 +59,12 @@ def _files(paths: Iterable[str]) -> Iterator[str]:
             yield path
 
 
-def _merge(first: Answer, second: Answer) -> Answer:
-    """An answer from one file and its extracted nuggets from another are one answer."""
+def merge(first: Answer, second: Answer) -> Answer:
+    """An answer from one file and its extracted nuggets from another are one answer.
+
+    Raises:
+        DataError: both are answers, or both are nuggets.
+    """
     if first.nuggets is None and second.nuggets is not None and not second.text:
         return replace(first, nuggets=second.nuggets)
     if second.nuggets is None and first.nuggets is not None and not first.text:
@@ -63,19 +72,46 @@ def _merge(first: Answer, second: Answer) -> Answer:
     raise DataError(f"two answers of run {second.run!r} to topic {second.topic!r} ({first.place} and {second.place})")
 
 
-def _read_file(path: str) -> Iterator[Answer]:
-    raw = read_bytes(path)
+def answers_from_bytes(
+    raw: bytes, path: str, records: Callable[[bytes, str], Iterator[tuple[int, dict[str, Any]]]] = json_records
+) -> tuple[list[Answer], list[FormatError]]:
+    """The sound answers of a file, and what is wrong with the others.
+
+    Args:
+        raw: its content.
+        path: for messages.
+        records: reads JSON lines; :func:`~nuggeteval.files.json_records` raises at the first that is none.
+
+    Raises:
+        FormatError: by ``records``.
+    """
+    answers: list[Answer] = []
+    errors: list[FormatError] = []
+    for line, read in _answers_to_read(raw, path, records):
+        try:
+            answers.append(read())
+        except DataError as error:
+            errors.append(FormatError(path, str(error), line))
+    return answers, errors
+
+
+def _answers_to_read(
+    raw: bytes, path: str, records: Callable[[bytes, str], Iterator[tuple[int, dict[str, Any]]]]
+) -> Iterator[tuple[int | None, Callable[[], Answer]]]:
+    """Line, where there are lines, and reader of every answer of a file."""
     whole = json_object(raw)
     if whole is not None and "turns" in whole:
-        yield from _ikat_run(whole, path)
+        run = str(whole.get("run_name") or stem(path))
+        turns = whole["turns"] if isinstance(whole["turns"], list) else [whole["turns"]]
+        for number, turn in enumerate(turns, start=1):
+            yield None, partial(_ikat_turn, turn, number, run, path)
     elif whole is not None and not _KNOWN & set(whole):
-        yield from _cone(whole, path)
+        for topic, runs in whole.items():
+            for run, entry in runs.items() if isinstance(runs, dict) else [("", None)]:
+                yield None, partial(_cone_entry, topic, run, entry, path)
     else:
-        for line, record in json_records(raw, path):
-            try:
-                yield _record(record, path, line)
-            except DataError as error:
-                raise FormatError(path, str(error), line) from None
+        for line, record in records(raw, path):
+            yield line, partial(_record, record, path, line)
 
 
 def _record(record: dict[str, Any], path: str, line: int) -> Answer:
@@ -140,7 +176,10 @@ def _sentences(
         if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
             raise DataError(f"sentence {number + 1} must be an object with a text (got {shorten(repr(entry), 40)})")
         cited = []
-        for citation in entry.get("citations") or ():
+        citations = entry.get("citations") or ()
+        if not isinstance(citations, list | dict | tuple):
+            raise DataError(f"citations of sentence {number + 1} must be a list or an object (got {citations!r})")
+        for citation in citations:
             document = _resolve(citation, references)
             if document is None:
                 unresolved.append((number, citation))
@@ -167,36 +206,40 @@ def _texts(entries: Any) -> tuple[str, ...]:
     return tuple(entries)
 
 
-def _ikat_run(whole: dict[str, Any], path: str) -> Iterator[Answer]:
-    """An iKAT run: one object, its turns with ranked responses, of which the first counts."""
-    run = str(whole.get("run_name") or stem(path))
-    for turn in whole["turns"]:
+def _ikat_turn(turn: Any, number: int, run: str, path: str) -> Answer:
+    """A turn of an iKAT run: ranked responses, of which the first counts."""
+    if not isinstance(turn, dict) or not isinstance(turn.get("turn_id"), str | int):
+        raise DataError(f"turn {number} must be an object with a turn_id (got {shorten(repr(turn), 40)})")
+    topic = str(turn["turn_id"])
+    try:
         responses = turn.get("responses") or []
         best: dict[str, Any] = min(responses, key=lambda response: response.get("rank", 0), default={})
         provenance = best.get("passage_provenance") or []
         used = tuple(str(passage["id"]) for passage in provenance if passage.get("used", True))
-        topic = str(turn["turn_id"])
         text = best.get("text") or ""
-        yield Answer(run, topic, text, references=used, extra={"turn": turn}, place=f"{path}, turn {topic}")
+    except (AttributeError, KeyError, TypeError):
+        raise DataError(f"turn {topic!r}: responses must be objects with rank, text and passage_provenance") from None
+    if not isinstance(text, str):
+        raise DataError(f"turn {topic!r}: text must be a string (got {shorten(repr(text), 40)})")
+    return Answer(run, topic, text, references=used, extra={"turn": turn}, place=f"{path}, turn {topic}")
 
 
-def _cone(whole: dict[str, Any], path: str) -> Iterator[Answer]:
+def _cone_entry(topic: str, run: str, entry: Any, path: str) -> Answer:
     """CONE-RAG: turn -> run -> text, or turn -> run -> {response, nuggets}."""
-    for topic, runs in whole.items():
-        if not isinstance(runs, dict):
-            raise FormatError(path, f"topic {topic!r}: expected an object from run to response")
-        for run, entry in runs.items():
-            place = f"{path}, topic {topic}, run {run}"
-            if isinstance(entry, str):
-                yield Answer(run, topic, entry, place=place)
-                continue
-            if not isinstance(entry, dict):
-                raise FormatError(path, f"topic {topic!r}, run {run!r}: expected a text or an object")
-            try:
-                nuggets = None if entry.get("nuggets") is None else _texts(entry["nuggets"])
-            except DataError as error:
-                raise FormatError(path, f"topic {topic!r}, run {run!r}: {error}") from None
-            yield Answer(run, topic, entry.get("response") or "", nuggets=nuggets, place=place)
+    if not run:
+        raise DataError(f"topic {topic!r}: expected an object from run to response")
+    place = f"{path}, topic {topic}, run {run}"
+    if isinstance(entry, str):
+        return Answer(run, topic, entry, place=place)
+    if not isinstance(entry, dict) or not {"response", "nuggets"} & set(entry):
+        raise DataError(f"topic {topic!r}, run {run!r}: expected a text or an object with response or nuggets")
+    if not isinstance(entry.get("response"), str | None):
+        raise DataError(f"topic {topic!r}, run {run!r}: response must be a string")
+    try:
+        nuggets = None if entry.get("nuggets") is None else _texts(entry["nuggets"])
+    except DataError as error:
+        raise DataError(f"topic {topic!r}, run {run!r}: {error}") from None
+    return Answer(run, topic, entry.get("response") or "", nuggets=nuggets, place=place)
 
 
 def write_answers(answers: Iterable[Answer], path: str) -> None:

@@ -15,7 +15,7 @@ from nuggeteval.errors import DataError, FormatError, shorten
 from nuggeteval.files import json_records, read_bytes
 from nuggeteval.ids import Ids
 
-__all__ = ["as_judgment_line", "as_nugget_qrels", "mend", "read_judgments"]
+__all__ = ["as_judgment_line", "as_nugget_qrels", "judge_name", "mend", "read_judgment", "read_judgments"]
 
 _KEYS = ("view", "run", "topic", "unit", "nugget", "judge", "score", "grade")
 
@@ -49,36 +49,49 @@ def read_judgments(path: str) -> list[tuple[Judgment, Scale]]:
         FormatError: naming file and line: not JSON, a key that is missing, an unknown view, a grade outside
             its scale, neither grade nor reason.
     """
-    return [(_judgment(record, path, line), _scale(record)) for line, record in json_records(read_bytes(path), path)]
+    return [read_judgment(record, path, line) for line, record in json_records(read_bytes(path), path)]
 
 
-def _scale(record: dict[str, Any]) -> Scale:
-    top, rel = record.get("scale", (1, 1))
-    return Scale(int(top), int(rel))
+def _scale(record: dict[str, Any], path: str, line: int) -> Scale:
+    scale = record.get("scale", [1, 1])
+    if not isinstance(scale, list) or len(scale) != 2 or not all(type(bound) is int for bound in scale):
+        raise FormatError(path, f"scale must be [highest grade, least grade that counts] (got {scale!r})", line)
+    return Scale(*scale)
 
 
-def _judgment(record: dict[str, Any], path: str, line: int) -> Judgment:
+def read_judgment(record: dict[str, Any], path: str, line: int) -> tuple[Judgment, Scale]:
+    """One record of a judgments file.
+
+    Raises:
+        FormatError: as :func:`read_judgments`.
+    """
     missing = [key for key in _KEYS if key not in record]
     if missing:
         raise FormatError(path, f"no {', '.join(missing)}: expected {', '.join(_KEYS)}", line)
     grade, reason = record["grade"], record.get("reason", "")
     if record["view"] not in VIEWS:
         raise FormatError(path, f"view must be one of {', '.join(VIEWS)} (got {record['view']!r})", line)
-    top = _scale(record).top
+    scale = _scale(record, path, line)
+    top = scale.top
     if grade is not None and (isinstance(grade, bool) or not isinstance(grade, int) or not 0 <= grade <= top):
         raise FormatError(path, f"grade must be an integer from 0 to {top}, or null (got {grade!r})", line)
     if (grade is None) != bool(reason):
         raise FormatError(path, "there must be a reason exactly where the grade is null", line)
-    for key in ("run", "topic", "unit", "nugget", "judge"):
-        if not isinstance(record[key], str):
+    for key in ("run", "topic", "unit", "nugget", "judge", "reason", "raw"):
+        if not isinstance(record.get(key, ""), str):
             raise FormatError(path, f"{key} must be a string (got {shorten(repr(record[key]), 40)})", line)
-    return Judgment(
+    if type(record.get("vote", 0)) is not int or not isinstance(record.get("params", {}), dict):
+        raise FormatError(path, "vote must be an integer and params an object", line)
+    if record["score"] is not None and type(record["score"]) not in (int, float):
+        raise FormatError(path, f"score must be a number or null (got {shorten(repr(record['score']), 40)})", line)
+    judgment = Judgment(
         **{key: record[key] for key in _KEYS},
         reason=reason,
         raw=record.get("raw", ""),
         vote=record.get("vote", 0),
         params=record.get("params", {}),
     )
+    return judgment, scale
 
 
 def as_nugget_qrels(judgments: Sequence[tuple[Judgment, Scale]], view: str, name: str) -> NuggetQrels:
@@ -119,11 +132,11 @@ def as_nugget_qrels(judgments: Sequence[tuple[Judgment, Scale]], view: str, name
     )
     failed = [topic for (topic, _, _), grade in zip(cells, grades, strict=True) if grade is None]
     counts = np.bincount([qrels.topic_index[topic] for topic in failed], minlength=len(topics))
-    judges = sorted({_judge_name(judgment) for judgment, _ in chosen})
+    judges = sorted({judge_name(judgment) for judgment, _ in chosen})
     return replace(qrels, view=view, scale=scales.pop(), failed=counts.astype(np.int64), judge=",".join(judges))
 
 
-def _judge_name(judgment: Judgment) -> str:
+def judge_name(judgment: Judgment) -> str:
     """A judge and its parameters, for signatures."""
     return ":".join([judgment.judge, *(f"{key}={value}" for key, value in sorted(judgment.params.items()))])
 

@@ -1,81 +1,28 @@
-"""Every problem of a file in one pass: what makes it unreadable (errors), and what smells (warnings)."""
+"""Every problem of a run, of nugget qrels and of a nugget bank."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 
-from nuggeteval.columns import Lines, scan
+from nuggeteval.columns import scan
 from nuggeteval.data import NuggetBank, NuggetQrels, Run
-from nuggeteval.errors import DataError, FormatError, listed
+from nuggeteval.errors import DataError, listed
 from nuggeteval.files import read_bytes
-from nuggeteval.formats.nuggets import bank_from_bytes, read_bank
-from nuggeteval.formats.trec import QRELS_LAYOUT, RUN_LAYOUT, qrels_from_lines, read_qrels, run_from_lines
+from nuggeteval.formats.nuggets import bank_from_bytes
+from nuggeteval.formats.trec import QRELS_LAYOUT, RUN_LAYOUT, qrels_from_lines, run_from_lines
 from nuggeteval.ranking import rank
-from nuggeteval.registry import lookup
+from nuggeteval.validate import ERROR, WARNING, Problem, from_error, line_errors
 
-__all__ = ["KINDS", "Problem", "problems"]
-
-ERROR, WARNING = "error", "warning"
-_SHOWN = 5
+__all__ = ["bank_problems", "qrels_problems", "run_problems"]
 
 
-class Problem(NamedTuple):
-    """One thing that is wrong with a file; line 0 is the file as a whole."""
-
-    path: str
-    line: int
-    level: str
-    message: str
-
-    def __str__(self) -> str:
-        place = f"{self.path}:{self.line}" if self.line else self.path
-        return f"{place}: {self.level}: {self.message}"
-
-
-def problems(kind: str, path: str, against: str | None = None) -> list[Problem]:
-    """Check a file.
-
-    Args:
-        kind: ``run``, ``qrels`` or ``bank``.
-        path: the file, compressed or not, or ``-``.
-        against: a file that it must fit: qrels for a run or a bank, a bank for qrels.
-
-    Returns:
-        all problems by line; those of the whole file come last.
-
-    Raises:
-        UnknownNameError: another kind.
-        FormatError, DataError: ``against`` cannot be read.
-    """
-    check, read_other = lookup(KINDS, kind, "kind of file")
-    other = None if against is None else read_other(against)
-    try:
-        found = list(check(path, other))
-    except FormatError as error:
-        found = [_from_error(error)]
-    return sorted(found, key=lambda problem: (problem.line == 0, problem.line))
-
-
-def _from_error(error: FormatError) -> Problem:
-    return Problem(error.path, error.line or 0, ERROR, error.message)
-
-
-def _line_errors(lines: Lines) -> Iterator[Problem]:
-    """Every malformed line; the first ones only, where no line of the file is a record."""
-    shown = lines.errors if len(lines) else lines.errors[:_SHOWN]
-    yield from map(_from_error, shown)
-    if len(shown) < len(lines.errors):
-        message = f"{len(lines.errors) - len(shown)} more lines are malformed"
-        yield Problem(lines.path, lines.errors[_SHOWN].line or 0, ERROR, message)
-
-
-def _run_problems(path: str, qrels: NuggetQrels | None) -> Iterator[Problem]:
+def run_problems(path: str, qrels: NuggetQrels | None) -> Iterator[Problem]:
+    """Of a run, alone or against qrels."""
     lines = scan(read_bytes(path), path, RUN_LAYOUT, strict=False)
     run = run_from_lines(lines)
-    yield from _line_errors(lines)
+    yield from line_errors(path, lines.errors, len(lines))
     if not len(run):
         yield Problem(path, 0, ERROR, f"no line is a record of {RUN_LAYOUT}")
         return
@@ -131,10 +78,11 @@ def _ranking_problems(path: str, run: Run, qrels: NuggetQrels) -> Iterator[Probl
         yield Problem(path, 0, WARNING, f"rank and score disagree in {shown}; the score decides")
 
 
-def _qrels_problems(path: str, bank: NuggetBank | None) -> Iterator[Problem]:
+def qrels_problems(path: str, bank: NuggetBank | None) -> Iterator[Problem]:
+    """Of nugget qrels, alone or against a bank."""
     lines = scan(read_bytes(path), path, QRELS_LAYOUT, strict=False)
     qrels = qrels_from_lines(lines, duplicates="max")
-    yield from _line_errors(lines)
+    yield from line_errors(path, lines.errors, len(lines))
     if not len(qrels.unit):
         yield Problem(path, 0, ERROR, f"no line is a record of {QRELS_LAYOUT}")
         return
@@ -170,9 +118,10 @@ def _table_and_bank(path: str, qrels: NuggetQrels, bank: NuggetBank) -> Iterator
             yield Problem(path, 0, WARNING, f"{len(pairs)} {message}: {shown}")
 
 
-def _bank_problems(path: str, qrels: NuggetQrels | None) -> Iterator[Problem]:
+def bank_problems(path: str, qrels: NuggetQrels | None) -> Iterator[Problem]:
+    """Of a nugget bank, alone or against qrels."""
     bank, errors = bank_from_bytes(read_bytes(path), path)
-    yield from map(_from_error, errors)
+    yield from map(from_error, errors)
     if not bank.nuggets and not errors:
         yield Problem(path, 0, ERROR, "empty nugget bank")
     for note in bank.notes:
@@ -191,11 +140,3 @@ def _bank_problems(path: str, qrels: NuggetQrels | None) -> Iterator[Problem]:
         yield Problem(path, 0, WARNING, f"{len(unsaid)} of {len(bank)} nuggets have neither importance nor weight")
     if qrels is not None and len(bank):
         yield from _table_and_bank(path, qrels, bank)
-
-
-KINDS: dict[str, tuple[Callable[[str, Any], Iterator[Problem]], Callable[[str], Any]]] = {
-    "run": (_run_problems, read_qrels),
-    "qrels": (_qrels_problems, read_bank),
-    "bank": (_bank_problems, read_qrels),
-}
-"""Kind of file -> its check, and the reader of what it is checked against."""
