@@ -52,10 +52,18 @@ def _texts(answer: Answer, view: str) -> Iterator[tuple[str, str]]:
 
 
 def runs_of(answers: Sequence[Answer], view: str) -> Iterator[Run]:
-    """One run of units for each run that has answers, in their order."""
+    """One run of units for each run that has answers, in their order.
+
+    Units of the view ``statements`` are the statements that the answers name, under their own ids.
+
+    Raises:
+        ParameterError: another view than these and those of :data:`ANSWER_VIEWS`.
+    """
     by_run: dict[str, dict[str, dict[str, float]]] = {answer.run: {} for answer in answers}
-    for unit in units_of(answers, view):
-        ranking = by_run[unit.run].setdefault(unit.topic, {})
-        ranking[unit.id] = -float(len(ranking))
+    named = ((a.run, a.topic, statement) for a in answers for statement in a.statements)
+    units = named if view == "statements" else ((unit.run, unit.topic, unit.id) for unit in units_of(answers, view))
+    for name, topic, unit_id in units:
+        ranking = by_run[name].setdefault(topic, {})
+        ranking[unit_id] = -float(len(ranking))
     for name, rankings in by_run.items():
         yield Run.of(rankings, name)

@@ -14,9 +14,9 @@ from nuggeteval import FormatError, ParameterError
 from nuggeteval.chat import Chat, Settings
 from nuggeteval.data import Answer, Scores
 from nuggeteval.extract import by_model, find_span, parse_nuggets
-from nuggeteval.formats.answers import read_answers
+from nuggeteval.formats.answers import read_answers, write_answers
 from nuggeteval.formats.scores import read_scores
-from nuggeteval.formats.topics import read_queries, read_strata
+from nuggeteval.formats.topics import read_queries, read_statements, read_strata
 
 
 @pytest.mark.parametrize(
@@ -241,3 +241,66 @@ def test_turns_of_ikat_that_are_personal(shared):
 def test_malformed_strata(text, message, write):
     with pytest.raises(FormatError, match=message):
         read_strata(write("s", text))
+
+
+# --- statements about the user ---------------------------------------------------------------------
+
+IKAT_TOPICS = [
+    {
+        "number": 7,
+        "ptkb": {str(n): f"I like number {n}." for n in range(1, 7)},
+        "turns": [
+            {"turn_id": 1, "utterance": "a?", "ptkb_provenance": [1, 2]},
+            {"turn_id": 2, "utterance": "b?", "ptkb_provenance": [4]},
+            {"turn_id": 3, "utterance": "c?", "ptkb_provenance": []},
+        ],
+    }
+]
+IKAT_RUN = {
+    "run_name": "me",
+    "turns": [
+        {"turn_id": "7_1", "responses": [{"rank": 1, "text": "x", "ptkb_provenance": [1, 3, 1]}]},
+        {"turn_id": "7_2", "responses": [{"rank": 1, "text": "y", "ptkb_provenance": ["4", "5", "6", "1"]}]},
+        {"turn_id": "7_3", "responses": [{"rank": 1, "text": "z", "ptkb_provenance": [{"id": "2", "score": 1}]}]},
+    ],
+}
+
+
+def test_statements_of_a_run_against_those_of_the_topics(cli, write, tmp_path):
+    # 7_1: {1, 3} against {1, 2}: P = 1/2, R = 1/2, F = 1/2. 7_2: {4, 5, 6, 1} against {4}: P = 1/4, R = 1, F = 2/5.
+    topics = write("topics.json", json.dumps(IKAT_TOPICS))
+    run = write("run.json", json.dumps(IKAT_RUN))
+    result = cli("score", "--view", "statements", "-q", topics, run)
+    assert result.code == 0, result.err
+    assert [line.split() for line in result.out.splitlines()] == [
+        ["SetP", "7_1", "0.5000"], ["SetR", "7_1", "0.5000"], ["SetF", "7_1", "0.5000"],
+        ["SetP", "7_2", "0.2500"], ["SetR", "7_2", "1.0000"], ["SetF", "7_2", "0.4000"],
+        ["SetP", "all", "0.3750"], ["SetR", "all", "0.7500"], ["SetF", "all", "0.4500"],
+    ]  # fmt: skip
+    every = cli("score", "--view", "statements", "--topics", "qrels", "-m", "num_q,SetP", topics, run)
+    assert every.out.split() == ["num_q", "all", "3", "SetP", "all", "0.2500"]
+    answers = read_answers(run)
+    write_answers(answers, str(tmp_path / "again"))
+    assert [a.statements for a in read_answers(str(tmp_path / "again"))] == [("1", "3"), ("4", "5", "6", "1"), ("2",)]
+    later = {
+        "turn_id": "7_1",
+        "run_id": "me",
+        "responses": [{"text": "x", "ptkb_provenance": [1]}, {"text": "y", "ptkb_provenance": [1, 3]}],
+    }
+    assert read_answers(write("2025.jsonl", json.dumps(later)))[0].statements == ("1", "3")
+    with pytest.raises(FormatError, match="must hold ids of statements"):
+        read_answers(write("bad", json.dumps({"topic": "t", "text": "x", "ptkb_provenance": [1.5]})))
+
+
+def test_statements_of_the_released_topics(shared):
+    # Counts of the topics of TREC iKAT 2024: 17 topics, 218 turns, 3,660 pairs, 175 of them relevant.
+    qrels = read_statements(str(shared / "data/ikat2024/ikat_topics/2024_test_topics.json"))
+    assert (len(qrels.topics), len(qrels.grade), int(qrels.grade.sum())) == (218, 3660, 175)
+
+
+def test_malformed_statements(write):
+    with pytest.raises(FormatError, match="statements come from topics of iKAT"):
+        read_statements(write("q", "t\ttext\n"))
+    broken = [{**IKAT_TOPICS[0], "ptkb": {"1": "x"}}]
+    with pytest.raises(FormatError, match="turn 7_1: unknown statements 1, 2"):
+        read_statements(write("t", json.dumps(broken)))

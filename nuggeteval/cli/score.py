@@ -14,7 +14,7 @@ from nuggeteval.errors import FormatError, ParameterError
 from nuggeteval.formats.irds import PREFIX, read_irds_qrels
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.formats.scores import LAYOUTS, as_score_lines
-from nuggeteval.formats.topics import read_strata
+from nuggeteval.formats.topics import is_topics, read_statements, read_strata
 from nuggeteval.formats.trec import read_qrels, read_run
 from nuggeteval.policies import ADHOC, ON_FAILED, TOPICS, UNDEFINED, Policies
 from nuggeteval.reports import RENDERERS, render
@@ -33,6 +33,7 @@ examples:
   nuggeteval score -m Recall_NtN,Precision_NtN NTN.qrels RUN...
   nuggeteval -q -c -l 2 -m ndcg_cut.5 -m P.20 -m map QRELS RUN
   nuggeteval score --judgments judgments.jsonl --bank BANK.jsonl -m cone -q ANSWERS...
+  nuggeteval score --view statements IKAT-TOPICS.json IKAT-RUN.json...
   nuggeteval score -m official --by strata.tsv QRELS RUN...
   zcat RUN.gz | nuggeteval --format markdown QRELS -
 
@@ -91,6 +92,8 @@ def run(options: argparse.Namespace) -> int:
     )
     if options.judgments:
         scores = _score_answers(options, bank, policies)
+    elif options.view == "statements" and is_topics(options.qrels):
+        scores = _score_statements(options, policies)
     else:
         inputs = Inputs(_read_qrels(options), _runs(options), bank)
         scores = evaluate(options.measure or ["official"], inputs, policies, _progress(options))
@@ -121,6 +124,23 @@ def _score_answers(options: argparse.Namespace, bank: NuggetBank | None, policie
         qrels = as_nugget_qrels(records, view, options.judgments)
         parts.append(evaluate(measures, Inputs(qrels, runs_of(answers, view), bank), replace(policies, view=view)))
     return join_measures(parts)
+
+
+def _score_statements(options: argparse.Namespace, policies: Policies) -> Scores:
+    """The statements about the user that answers name, against those that the turns of the topics build on.
+
+    Without ``--topics`` the turns that build on none, whose recall is undefined, are left out.
+    """
+    from nuggeteval.formats.answers import read_answers
+    from nuggeteval.units import runs_of
+
+    qrels = read_statements(options.qrels)
+    personal = sorted({qrels.topics[topic] for topic in qrels.unit_topic[qrels.unit[qrels.grade > 0]]})
+    runs = runs_of(read_answers(options.runs), "statements")
+    inputs = Inputs(qrels, runs)
+    return evaluate(
+        options.measure or ["SetP", "SetR", "SetF"], inputs, replace(policies, topics=policies.topics or personal)
+    )
 
 
 def _progress(options: argparse.Namespace) -> Callable[[Run], None] | None:

@@ -26,6 +26,7 @@ class Answer:
         sentences: as the system gave them; empty where it gave a text alone.
         references: the documents that it lists.
         nuggets: nuggets extracted from it; None where nobody did.
+        statements: ids of the statements about the user that it says it used (PTKB of TREC iKAT).
         unresolved: citations that lead nowhere, as (sentence from 0, citation).
         extra: keys of the record that mean nothing to us, kept.
         place: file and line, for messages.
@@ -37,6 +38,7 @@ class Answer:
     sentences: tuple[Sentence, ...] = ()
     references: tuple[str, ...] = ()
     nuggets: tuple[str, ...] | None = None
+    statements: tuple[str, ...] = ()
     unresolved: tuple[tuple[int, Any], ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     place: str = ""

@@ -24,9 +24,10 @@ from nuggeteval.files import json_object, json_records, read_bytes, stem, write_
 __all__ = ["answer_files", "answers_from_bytes", "merge", "read_answers", "write_answers", "write_nuggets"]
 
 _TOPIC_KEYS = ("topic", "topic_id", "narrative_id", "request_id", "turn_id", "qid", "query_id")
+_STATEMENTS = "ptkb_provenance"
 _RUN_KEYS = ("run", "run_id", "run_name")
 _SENTENCE_KEYS = ("answer", "responses", "sentences")
-_KNOWN = {*_TOPIC_KEYS, *_RUN_KEYS, *_SENTENCE_KEYS, "text", "nuggets", "references", "metadata"}
+_KNOWN = {*_TOPIC_KEYS, *_RUN_KEYS, *_SENTENCE_KEYS, _STATEMENTS, "text", "nuggets", "references", "metadata"}
 
 
 def read_answers(paths: str | Iterable[str]) -> list[Answer]:
@@ -126,12 +127,15 @@ def _record(record: dict[str, Any], path: str, line: int) -> Answer:
     sentences, unresolved = _sentences(record[key], references) if key else ((), ())
     text = record.get("text") if key is None else " ".join(sentence.text for sentence in sentences)
     nuggets = _texts(record["nuggets"]) if "nuggets" in record else None
+    named = [entry for entry in (record, *(record[key] if key else ())) if isinstance(entry, dict)]
+    statements = _statements([entry[_STATEMENTS] for entry in named if entry.get(_STATEMENTS)])
     if text is None and nuggets is None:
         raise DataError(f"no text, {', '.join(_SENTENCE_KEYS)} or nuggets")
     if not isinstance(text, str | None):
         raise DataError(f"text must be a string (got {shorten(repr(text), 40)})")
     extra = {name: value for name, value in record.items() if name not in _KNOWN - {"metadata"}}
-    return Answer(run, topic, text or "", sentences, references, nuggets, unresolved, extra, f"{path}:{line}")
+    place = f"{path}:{line}"
+    return Answer(run, topic, text or "", sentences, references, nuggets, statements, unresolved, extra, place)
 
 
 def _identifier(
@@ -206,6 +210,20 @@ def _texts(entries: Any) -> tuple[str, ...]:
     return tuple(entries)
 
 
+def _statements(lists: Iterable[Any]) -> tuple[str, ...]:
+    """Ids of statements, each once: numbers, texts, or objects with an id (iKAT 2023)."""
+    found: dict[str, None] = {}
+    for entries in lists:
+        if not isinstance(entries, list):
+            raise DataError(f"{_STATEMENTS} must be a list (got {shorten(repr(entries), 40)})")
+        for entry in entries:
+            name = entry.get("id") if isinstance(entry, dict) else entry
+            if isinstance(name, bool) or not isinstance(name, str | int) or str(name).split() != [str(name)]:
+                raise DataError(f"{_STATEMENTS} must hold ids of statements (got {shorten(repr(entry), 40)})")
+            found[str(name)] = None
+    return tuple(found)
+
+
 def _ikat_turn(turn: Any, number: int, run: str, path: str) -> Answer:
     """A turn of an iKAT run: ranked responses, of which the first counts."""
     if not isinstance(turn, dict) or not isinstance(turn.get("turn_id"), str | int):
@@ -221,7 +239,12 @@ def _ikat_turn(turn: Any, number: int, run: str, path: str) -> Answer:
         raise DataError(f"turn {topic!r}: responses must be objects with rank, text and passage_provenance") from None
     if not isinstance(text, str):
         raise DataError(f"turn {topic!r}: text must be a string (got {shorten(repr(text), 40)})")
-    return Answer(run, topic, text, references=used, extra={"turn": turn}, place=f"{path}, turn {topic}")
+    try:
+        statements = _statements([best.get(_STATEMENTS) or []])
+    except DataError as error:
+        raise DataError(f"turn {topic!r}: {error}") from None
+    place = f"{path}, turn {topic}"
+    return Answer(run, topic, text, references=used, statements=statements, extra={"turn": turn}, place=place)
 
 
 def _cone_entry(topic: str, run: str, entry: Any, path: str) -> Answer:
@@ -264,6 +287,8 @@ def _as_record(answer: Answer) -> dict[str, Any]:
         record["text"] = answer.text
     if answer.nuggets is not None:
         record["nuggets"] = list(answer.nuggets)
+    if answer.statements:
+        record[_STATEMENTS] = list(answer.statements)
     return record
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from nuggeteval.errors import FormatError, shorten
+from nuggeteval.data import NuggetQrels
+from nuggeteval.errors import FormatError, listed, shorten
 from nuggeteval.files import json_records, read_bytes
 from nuggeteval.ids import decode
 
-__all__ = ["read_queries", "read_strata"]
+__all__ = ["is_topics", "read_queries", "read_statements", "read_strata"]
 
 _TOPIC_KEYS = ("topic", "topic_id", "request_id", "narrative_id", "query_id", "qid", "id")
 _TEXT_KEYS = ("problem_statement", "narrative", "query", "question", "text", "title")
@@ -66,6 +69,41 @@ def read_strata(path: str) -> dict[str, str]:
     return found
 
 
+def is_topics(path: str) -> bool:
+    """Whether a file holds topics of iKAT."""
+    raw = read_bytes(path)
+    return raw.lstrip()[:1] == b"[" and _is_ikat(raw)
+
+
+def read_statements(path: str) -> NuggetQrels:
+    """Read which statements about the user (PTKB) a turn of iKAT builds on.
+
+    Args:
+        path: topics of iKAT, with ``ptkb`` and ``ptkb_provenance``.
+
+    Returns:
+        a row for each statement of each turn: grade 1 where the turn builds on it, else 0.
+
+    Raises:
+        FormatError: other topics, or a turn that names a statement that its topic does not have.
+    """
+    raw = read_bytes(path)
+    if not _is_ikat(raw):
+        raise FormatError(path, "statements come from topics of iKAT, with ptkb and ptkb_provenance")
+    rows = []
+    for topic in json.loads(raw):
+        statements = topic.get("ptkb") or {}
+        known = [str(n) for n in (statements if isinstance(statements, dict) else range(1, len(statements) + 1))]
+        for turn in topic.get("turns") or topic.get("responses") or ():
+            used = {str(statement) for statement in turn.get("ptkb_provenance") or ()}
+            if used - set(known):
+                raise FormatError(path, f"turn {_name(topic, turn)}: unknown statements {listed(sorted(used))}")
+            rows += [(_name(topic, turn), "0", statement, int(statement in used)) for statement in known]
+    if not rows:
+        raise FormatError(path, "no statement")
+    return replace(NuggetQrels.of(rows, path), view="statements", digest=hashlib.sha256(raw).hexdigest())
+
+
 def _rows(raw: bytes, path: str) -> Iterator[tuple[int, str, str]]:
     start = raw.lstrip()[:1]
     if start == b"[" and _is_ikat(raw):
@@ -105,7 +143,11 @@ def _turns(raw: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
     """(topic, turn) of the topics of iKAT."""
     for topic in json.loads(raw):
         for turn in topic.get("turns") or topic.get("responses") or ():
-            yield f"{topic['number']}_{turn['turn_id']}", turn
+            yield _name(topic, turn), turn
+
+
+def _name(topic: dict[str, Any], turn: dict[str, Any]) -> str:
+    return f"{topic['number']}_{turn['turn_id']}"
 
 
 def _utterance(turn: dict[str, Any]) -> str:
