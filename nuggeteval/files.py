@@ -165,11 +165,14 @@ def stem(path: str) -> str:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write UTF-8 text as it is, line ends too; ids that were not UTF-8 get their own bytes back.
+    """Write UTF-8 text as it is, line ends too; ids that were not UTF-8 get their own bytes back. ``-`` is stdout.
 
     Raises:
         FormatError: the file cannot be written.
     """
+    if path == "-":
+        sys.stdout.write(text)
+        return
     try:
         Path(path).write_bytes(text.encode("utf-8", "surrogateescape"))
     except OSError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ __all__ = [
     "mix",
     "pad",
     "sorted_keys",
+    "stable_id",
     "topic_keys",
     "topic_order",
 ]
@@ -286,3 +287,8 @@ def _part_collisions(
             firsts.append(row)
         code[row] = extra[key]
     return code, np.array(firsts, dtype=np.int64)
+
+
+def stable_id(topic: str, text: str) -> str:
+    """An id for a nugget of a format that has none: the same text has the same id, wherever it stands."""
+    return sha256(f"{topic}\0{' '.join(text.split())}".encode("utf-8", "surrogatepass")).hexdigest()[:12]

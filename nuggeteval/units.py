@@ -7,9 +7,8 @@ Units of the view ``responses`` are called ``RUN``, those of ``nuggets`` and ``s
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from urllib.parse import quote
 
-from nuggeteval.data import Answer, Run, Unit
+from nuggeteval.data import Answer, Run, Unit, unit_of_run
 from nuggeteval.errors import ParameterError
 from nuggeteval.extract import by_sentence
 
@@ -17,8 +16,6 @@ __all__ = ["ANSWER_VIEWS", "runs_of", "units_of"]
 
 ANSWER_VIEWS = ("responses", "nuggets", "sentences")
 """Views whose units come from answers."""
-
-_SAFE = "!\"#$&'()*+,-.:;<=>?@[\\]^_`{|}~"
 
 
 def units_of(answers: Iterable[Answer], view: str) -> Iterator[Unit]:
@@ -34,7 +31,7 @@ def units_of(answers: Iterable[Answer], view: str) -> Iterator[Unit]:
     if view not in ANSWER_VIEWS:
         raise ParameterError(f"units of answers must be one of {', '.join(ANSWER_VIEWS)} (got {view!r})")
     for answer in answers:
-        run = quote(answer.run, safe=_SAFE)
+        run = unit_of_run(answer.run)
         for suffix, text in _texts(answer, view):
             if text.strip():
                 yield Unit(answer.run, answer.topic, f"{run}{suffix}", text)

@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "dedup": ("nuggeteval.cli.dedup", "a nugget bank without entailed nuggets"),
     "nuggets": ("nuggeteval.cli.nuggets", "statistics of a nugget bank, and the overlap of two"),
     "agree": ("nuggeteval.cli.agree", "agreement of a judge with people"),
+    "convert": ("nuggeteval.cli.convert", "convert judgments, qrels, labels, banks and answers"),
     "validate": ("nuggeteval.cli.validate", "list every problem of runs, qrels, banks, answers or judgments"),
     "measures": ("nuggeteval.cli.measures", "list the measures, or show one in full"),
 }
@@ -233,7 +234,7 @@ def write_lines(lines: Iterable[str], out: str | None) -> None:
     Raises:
         FormatError: the file cannot be written.
     """
-    if out is None or out == "-":
+    if out is None:
         sys.stdout.writelines(lines)
     else:
         from nuggeteval.files import write_text

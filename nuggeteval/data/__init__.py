@@ -5,7 +5,7 @@
 Ids are numbered once; everything after that is arrays.
 """
 
-from nuggeteval.data.answers import Answer, Judgment, Sentence, Unit
+from nuggeteval.data.answers import Answer, Judgment, Sentence, Unit, unit_of_run
 from nuggeteval.data.nuggets import VIEWS, Nugget, NuggetBank, NuggetQrels, Scale
 from nuggeteval.data.run import ORDERS, Run
 from nuggeteval.data.scores import Scores
@@ -23,4 +23,5 @@ __all__ = [
     "Scores",
     "Sentence",
     "Unit",
+    "unit_of_run",
 ]

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
-__all__ = ["Answer", "Judgment", "Sentence", "Unit"]
+__all__ = ["Answer", "Judgment", "Sentence", "Unit", "unit_of_run"]
+
+_SAFE = "!\"#$&'()*+,-.:;<=>?@[\\]^_`{|}~"
+
+
+def unit_of_run(run: str) -> str:
+    """What the whole response of a run is called as a unit: blanks, ``/`` and ``%`` are percent-encoded."""
+    return quote(run, safe=_SAFE)
 
 
 class Sentence(NamedTuple):

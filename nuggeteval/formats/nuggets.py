@@ -18,7 +18,7 @@ from nuggeteval.data import Nugget, NuggetBank
 from nuggeteval.data.nuggets import nugget_problem
 from nuggeteval.errors import DataError, FormatError, shorten
 from nuggeteval.files import json_object, json_records, read_bytes, write_text
-from nuggeteval.ids import encode
+from nuggeteval.ids import encode, stable_id
 
 __all__ = ["bank_from_bytes", "read_bank", "write_bank"]
 
@@ -134,11 +134,6 @@ def _nugget(topic: str, entry: dict[str, Any]) -> Nugget:
     if weight is not None and (isinstance(weight, bool) or not isinstance(weight, int | float) or abs(weight) > 1e300):
         raise DataError(f"topic {topic!r}: weight of nugget {identifier!r} must be a number (got {weight!r})")
     return Nugget(identifier, text, importance, None if weight is None else float(weight))
-
-
-def stable_id(topic: str, text: str) -> str:
-    """An id for a nugget of a format that has none: the same text has the same id, wherever it stands."""
-    return hashlib.sha256(f"{topic}\0{' '.join(text.split())}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def write_bank(bank: NuggetBank, path: str) -> None:

@@ -1,0 +1,167 @@
+"""Between formats of one kind: what goes there and comes back is what it was."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nuggeteval import DataError, FormatError, Nugget, NuggetBank
+from nuggeteval.data import Judgment, Scale
+from nuggeteval.formats.judgments import as_judgment_line, as_nugget_qrels, read_judgments
+from nuggeteval.formats.nuggetizer import read_assignments, write_assignments, write_nuggetizer_bank
+from nuggeteval.formats.nuggets import read_bank
+from nuggeteval.formats.trec import read_qrels
+from nuggeteval.ids import stable_id
+
+ASSIGNED = {
+    "query": "why do tides differ",
+    "qid": "q1",
+    "run_id": "alpha",
+    "answer_text": "The Moon pulls.",
+    "nuggets": [
+        {"text": "The Moon raises bulges", "importance": "vital", "assignment": "support"},
+        {"text": "Bays amplify tides", "importance": "okay", "assignment": "partial_support"},
+        {"text": "The Sun helps", "importance": "okay", "assignment": "not_support", "reasoning": "never said"},
+        {"text": "Wind matters", "importance": "okay", "assignment": "failed"},
+    ],
+}
+
+
+def test_assignments_are_judgments(write):
+    found = [judgment for judgment, _ in read_assignments(write("a", json.dumps(ASSIGNED)))]
+    assert [(j.run, j.topic, j.unit, j.grade, j.reason) for j in found] == [
+        ("alpha", "q1", "alpha", grade, reason) for grade, reason in ((2, ""), (1, ""), (0, ""), (None, "failed"))
+    ]
+    assert found[2].raw == "never said"
+    assert [j.nugget for j in found] == [stable_id("q1", nugget["text"]) for nugget in ASSIGNED["nuggets"]]
+    document = {**ASSIGNED, "docid": "d1"}
+    assert {(j.view, j.run, j.unit) for j, _ in read_assignments(write("b", json.dumps(document)))} == {
+        ("documents", "", "d1")
+    }
+    nameless = {key: value for key, value in ASSIGNED.items() if key != "run_id"}
+    assert read_assignments(write("beta.jsonl", json.dumps(nameless)))[0][0].run == "beta"
+
+
+@pytest.mark.parametrize("view", ["documents", "responses"])
+def test_assignments_there_and_back(view, cli, write, tmp_path):
+    record = {**ASSIGNED, **({"docid": "d1"} if view == "documents" else {})}
+    path, there, back = write("a.jsonl", json.dumps(record)), tmp_path / "j", tmp_path / "back"
+    assert cli("convert", path, there, "--to", "judgments").code == 0
+    assert cli("convert", there, back, "--to", "assignments", "--bank", path).code == 0
+    plain = [(judgment.key, judgment.grade, judgment.reason) for judgment, _ in read_assignments(path)]
+    assert [(judgment.key, judgment.grade, judgment.reason) for judgment, _ in read_assignments(str(back))] == plain
+    assert json.loads(back.read_text())["nuggets"][0] == ASSIGNED["nuggets"][0]
+
+
+def test_scores_of_assignments(cli, write, tmp_path):
+    # V: 1 of 1 vital. A: (1 + 0.5 + 0 + 0) / 4. W: (1 + 0.5 * 0.5) / (1 + 3 * 0.5).
+    path, judgments = write("a.jsonl", json.dumps(ASSIGNED)), tmp_path / "j"
+    cli("convert", path, judgments, "--to", "judgments")
+    answers = write("answers", '{"run": "alpha", "topic": "q1", "text": "The Moon pulls."}')
+    result = cli("score", "--judgments", judgments, "--bank", path, answers, "-m", "V,A,W,num_failed")
+    assert [line.split()[2] for line in result.out.splitlines()] == ["1.0000", "0.3750", "0.5000", "1"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"qid": None}, "1: an assignment has qid and nuggets"),
+        ({"nuggets": [{"assignment": "support"}]}, "1: a nugget has a text"),
+        ({"nuggets": [{"text": "x", "assignment": "maybe"}]}, "1: assignment must be one of .*got 'maybe'"),
+    ],
+)
+def test_malformed_assignments(change, message, write):
+    with pytest.raises(FormatError, match=message):
+        read_assignments(write("a", json.dumps({**ASSIGNED, **change})))
+
+
+def test_what_assignments_cannot_say(tmp_path):
+    bank = NuggetBank("b", {"t": (Nugget("1", "x"),)})
+    judgment = Judgment("responses", "A", "t", "A", "1", "rubric", None, 4)
+    with pytest.raises(DataError, match="these judgments go from 0 to 5"):
+        write_assignments([(judgment, Scale(5, 3))], bank, str(tmp_path / "a"))
+    other = Judgment("responses", "A", "t", "A", "2", "support", None, 1)
+    with pytest.raises(DataError, match="b has no nugget '2' of topic 't'"):
+        write_assignments([(other, Scale(2))], bank, str(tmp_path / "a"))
+    with pytest.raises(DataError, match="without text"):
+        write_nuggetizer_bank(NuggetBank("b", {"t": (Nugget("1", " "),)}), str(tmp_path / "a"))
+
+
+def test_banks(cli, write, tmp_path):
+    gold = {"7_1": {"[1]": {"text": "one"}, "[3]": {"text": "three"}}, "7_2": {}}
+    path = write("gold.json", json.dumps(gold))
+    assert "2 nuggets of 2 topics" in cli("convert", path, tmp_path / "b", "--to", "bank").err
+    assert read_bank(str(tmp_path / "b")).nuggets == read_bank(path).nuggets
+    cli("convert", path, tmp_path / "n", "--to", "nuggetizer")
+    assert json.loads((tmp_path / "n").read_text().splitlines()[0]) == {
+        "qid": "7_1",
+        "nuggets": [{"text": "one"}, {"text": "three"}],
+    }
+    again = read_bank(str(tmp_path / "n"))
+    assert [nugget.id for nugget in again.nuggets["7_1"]] == [stable_id("7_1", "one"), stable_id("7_1", "three")]
+
+
+cells = st.dictionaries(
+    st.tuples(st.sampled_from("tuv"), st.sampled_from(["A", "B b/%", "C"]), st.sampled_from("123")),
+    st.integers(0, 2),
+    min_size=1,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(cells)
+def test_judgments_to_qrels_and_back(tmp_path_factory, cells):
+    from nuggeteval.cli import main
+    from nuggeteval.data import unit_of_run
+
+    folder = tmp_path_factory.mktemp("convert")
+    judgments = [
+        Judgment("responses", run, topic, unit_of_run(run), nugget, "stub", None, grade)
+        for (topic, run, nugget), grade in cells.items()
+    ]
+    paths = [str(folder / name) for name in ("j", "q", "k", "r")]
+    (folder / "j").write_text("".join(as_judgment_line(judgment, Scale(2)) for judgment in judgments))
+    assert main(["convert", paths[0], paths[1], "--to", "qrels"]) == 0
+    assert main(["convert", paths[1], paths[2], "--to", "judgments", "--view", "responses"]) == 0
+    again = {(j.topic, j.run, j.nugget): j.grade for j, _ in read_judgments(paths[2])}
+    assert again == cells
+    assert main(["convert", paths[2], paths[3], "--to", "qrels"]) == 0
+    assert (folder / "q").read_text() == (folder / "r").read_text()
+
+
+def test_labels_of_people_are_judgments(cli, write, tmp_path):
+    labels = write("labels", "1_7_2_1_a-1\t1\n1_7_2_2_a-1\t0\n")
+    aliases = write("aliases", "alias\trun\na-1\talpha run\n")
+    result = cli("convert", labels, tmp_path / "j", "--to", "judgments", "--aliases", aliases)
+    assert "2 judgments" in result.err
+    qrels = as_nugget_qrels(read_judgments(str(tmp_path / "j")), "responses", "j")
+    assert (qrels.topics, qrels.unit_ids.tolist(), qrels.grade.tolist()) == (("7_2",), ["alpha%20run"], [1, 0])
+
+
+def test_answers_and_runs(cli, write, tmp_path):
+    answers = write("a.json", json.dumps({"7_1": {"A": {"response": "One. Two.", "nuggets": ["One", "Two"]}}}))
+    assert cli("convert", answers, "-", "--to", "run", "--view", "nuggets").out == (
+        "7_1 Q0 A/n1 1 -0.0 A\n7_1 Q0 A/n2 2 -1.0 A\n"
+    )
+    assert cli("convert", answers, tmp_path / "b", "--to", "answers").code == 0
+    assert json.loads((tmp_path / "b").read_text())["text"] == "One. Two."
+    both = write("two.json", json.dumps({"7_1": {"A": "x", "B": "y"}}))
+    assert "has 2 runs; a run file holds one" in cli("convert", both, "-", "--to", "run").err
+
+
+def test_what_convert_must_be_told(cli, write, tmp_path):
+    two = "".join(
+        as_judgment_line(Judgment(view, "A", "t", "A", "1", "stub", None, 1), Scale(1))
+        for view in ("responses", "sentences")
+    )
+    path = write("j", two)
+    result = cli("convert", path, "-", "--to", "qrels")
+    assert (result.code, "has judgments of responses, sentences: --view names one" in result.err) == (2, True)
+    assert cli("convert", path, "-", "--to", "qrels", "--view", "sentences").out == "t 1 A 1\n"
+    assert cli("convert", path, "-", "--to", "assignments").code == 2
+    negative = write("q", "t 1 d -1\n")
+    assert "no grade below 0" in cli("convert", negative, "-", "--to", "judgments").err
+    assert read_qrels(negative).grade.tolist() == [-1]
+    assert "is read twice" in cli("convert", "-", tmp_path / "x", "--to", "qrels").err
+    assert cli("convert", write("empty", ""), "-", "--to", "qrels").code == 1
