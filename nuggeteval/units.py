@@ -1,18 +1,19 @@
 """What is judged: answers as units of a view, and units as a run.
 
 Units of the view ``responses`` are called ``RUN``, those of ``nuggets`` and ``sentences``
-``RUN/n1``, ``RUN/s1`` and so on, in the order of the answer.
+``RUN/n1``, ``RUN/s1`` and so on, in the order of the answer. Documents keep their own ids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from nuggeteval.data import Answer, Run, Unit, unit_of_run
 from nuggeteval.errors import ParameterError
 from nuggeteval.extract import by_sentence
 
-__all__ = ["ANSWER_VIEWS", "runs_of", "units_of"]
+__all__ = ["ANSWER_VIEWS", "document_units", "pool_of", "runs_of", "units_of"]
 
 ANSWER_VIEWS = ("responses", "nuggets", "sentences")
 """Views whose units come from answers."""
@@ -64,3 +65,30 @@ def runs_of(answers: Sequence[Answer], view: str) -> Iterator[Run]:
         ranking[unit_id] = -float(len(ranking))
     for name, rankings in by_run.items():
         yield Run.of(rankings, name)
+
+
+def pool_of(runs: Iterable[Run], depth: int | None = None) -> dict[str, list[str]]:
+    """What is pooled: topic -> documents that a run has among its first ``depth`` (all), each once.
+
+    Raises:
+        ParameterError: a depth below 1.
+    """
+    if depth is not None and depth < 1:
+        raise ParameterError(f"depth must be at least 1 (got {depth})")
+    pool: dict[str, dict[str, None]] = {}
+    for run in runs:
+        taken: Counter[int] = Counter()
+        records, _ = run.ordered()
+        for topic, unit in zip(run.topic[records].tolist(), run.units.take(records), strict=True):
+            taken[topic] += 1
+            if depth is None or taken[topic] <= depth:
+                pool.setdefault(run.topics[topic], {})[unit] = None
+    return {topic: list(units) for topic, units in pool.items()}
+
+
+def document_units(pool: Mapping[str, Sequence[str]], texts: Mapping[str, str]) -> Iterator[Unit]:
+    """The pooled documents that have a text, as units of no run."""
+    for topic, documents in pool.items():
+        for document in documents:
+            if texts.get(document, "").strip():
+                yield Unit("", topic, document, texts[document])

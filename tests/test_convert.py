@@ -165,3 +165,51 @@ def test_what_convert_must_be_told(cli, write, tmp_path):
     assert read_qrels(negative).grade.tolist() == [-1]
     assert "is read twice" in cli("convert", "-", tmp_path / "x", "--to", "qrels").err
     assert cli("convert", write("empty", ""), "-", "--to", "qrels").code == 1
+
+
+# --- documents -------------------------------------------------------------------------------------
+
+
+def test_documents_of_a_pool_are_judged(cli, write, tmp_path):
+    documents = write(
+        "d.jsonl",
+        '{"docid": "d1", "title": "Tides", "text": "The Moon pulls water."}\n'
+        '{"_id": "d2", "contents": "Bread rises."}\n'
+        '{"id": 3, "segment": "Nobody asked for this one."}\n',
+    )
+    bank = write("b.jsonl", '{"id": "t", "nuggets": [{"nugget_id": "1", "text": "tides: the moon pulls water"}]}')
+    one = write("1.run", "t Q0 d1 1 3 A\nt Q0 d2 2 2 A\nt Q0 d9 3 1 A\n")
+    two = write("2.run", "t Q0 d2 1 3 B\nt Q0 3 2 2 B\n")
+    out = tmp_path / "j"
+    arguments = ("judge", bank, documents, "--view", "documents", "--pool", one, two, "-o", out)
+    result = cli(*arguments, "--depth", "2")
+    assert result.code == 0, result.err
+    assert [(j.run, j.unit, j.grade) for j, _ in read_judgments(str(out))] == [
+        ("", "d1", 1),
+        ("", "d2", 0),
+        ("", "3", 0),
+    ]
+    deeper = cli(*arguments)
+    assert "1 of 4 pooled documents have no text, and are not judged: d9" in deeper.err
+    assert "3 pairs, 3 already judged" in deeper.err
+    qrels = tmp_path / "q"
+    assert cli("convert", out, qrels, "--to", "qrels").code == 0
+    assert cli(qrels, one, "-m", "Cov@1").out.split() == ["Cov@1", "all", "1.0000"]
+    assert cli(qrels, two, "-m", "Cov@1").out.split() == ["Cov@1", "all", "0.0000"]
+
+
+def test_what_documents_need(cli, write, tmp_path):
+    bank = write("b.jsonl", '{"id": "t", "nuggets": [{"nugget_id": "1", "text": "x"}]}')
+    run = write("1.run", "t Q0 d1 1 3 A\n")
+    good, out = write("d", '{"id": "d1", "text": "x"}'), tmp_path / "j"
+    assert "--pool RUN" in cli("judge", bank, good, "--view", "documents", "-o", out).err
+    assert "--view documents" in cli("judge", bank, good, "--pool", run, "-o", out).err
+    pooled = ("--view", "documents", "--pool", run, "-o", out)
+    assert "depth must be at least 1" in cli("judge", bank, good, *pooled, "--depth", "0").err
+    for text, message in (
+        ('{"text": "x"}', "d:1: no id"),
+        ('{"id": "d1"}', "d:1: no text"),
+        ('{"id": "d1", "text": "x"}\n{"id": "d1", "text": "y"}', "d:2: document 'd1' twice"),
+    ):
+        result = cli("judge", bank, write("d", text), *pooled)
+        assert (result.code, message in result.err) == (1, True), result.err

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 
 from nuggeteval.cli import add_judge_options, judge_for, make_chat, note, progress_bar
+from nuggeteval.data import Unit
+from nuggeteval.errors import ParameterError, listed
 from nuggeteval.formats.answers import read_answers
+from nuggeteval.formats.documents import read_documents
 from nuggeteval.formats.nuggets import read_bank
+from nuggeteval.formats.trec import read_run
 from nuggeteval.judges import TABLE
 from nuggeteval.judging import judge_units
-from nuggeteval.units import ANSWER_VIEWS, units_of
+from nuggeteval.units import ANSWER_VIEWS, document_units, pool_of, units_of
 
 __all__ = ["add_arguments", "run"]
 
@@ -20,20 +25,27 @@ examples:
   nuggeteval judge BANK.jsonl ANSWERS --judge nli --view nuggets -o judgments.jsonl
   nuggeteval judge BANK.jsonl ANSWERS --judge yesno --model gpt-4o --cache replies.db --dry-run -o judgments.jsonl
   nuggeteval judge BANK.jsonl ANSWERS --judge support --model NAME --base-url http://localhost:8000/v1 -o j.jsonl
+  nuggeteval judge BANK.jsonl DOCUMENTS.jsonl --view documents --pool RUN... --depth 20 -o judgments.jsonl
   nuggeteval score --judgments judgments.jsonl --bank BANK.jsonl responses.json -m Recall_NtR
 
+Judgments of documents score runs once they are qrels: nuggeteval convert judgments.jsonl QRELS --to qrels.
 Judgments are appended as they come; a call that was killed goes on where it was.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.usage = "%(prog)s BANK ANSWERS... --view VIEW -o FILE"
+    parser.usage = (
+        "%(prog)s BANK ANSWERS... --view VIEW -o FILE\n"
+        "       %(prog)s BANK DOCUMENTS... --view documents --pool RUN... -o FILE"
+    )
     parser.epilog = _EXAMPLES
     add = parser.add_argument
     add("bank", metavar="BANK", help="nugget bank with texts")
-    add("answers", metavar="ANSWERS", nargs="+", help="answer files or folders of them")
-    add("--view", choices=ANSWER_VIEWS, default="responses", help="what is judged (responses)")
+    add("units", metavar="ANSWERS", nargs="+", help="answer files or folders of them; files of documents")
+    add("--view", choices=(*ANSWER_VIEWS, "documents"), default="responses", help="what is judged (responses)")
+    add("--pool", metavar="RUN", nargs="+", default=[], help="runs whose documents are judged")
+    add("--depth", type=int, metavar="N", help="only the first N documents of each topic of a run")
     add("-o", "--out", metavar="FILE", required=True, help="judgments file, appended to")
     add_judge_options(parser, TABLE)
 
@@ -41,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Judge one view."""
     bank = read_bank(options.bank).without_blank()
-    units = units_of(read_answers(options.answers), options.view)
+    units = _documents(options) if options.view == "documents" else _answers(options)
     chat = make_chat(options)
     judge = judge_for(options, options.view, bank.texts(), chat)
     show = progress_bar("verdicts", options.quiet)
@@ -52,3 +64,23 @@ def run(options: argparse.Namespace) -> int:
         for message in (*bank.notes, *outcome.notes(options.view)):
             note(message)
     return 0
+
+
+def _answers(options: argparse.Namespace) -> Iterator[Unit]:
+    if options.pool or options.depth is not None:
+        raise ParameterError("--pool and --depth choose documents: --view documents")
+    return units_of(read_answers(options.units), options.view)
+
+
+def _documents(options: argparse.Namespace) -> Iterator[Unit]:
+    """The documents that the runs pool; those without a text are named."""
+    if not options.pool:
+        raise ParameterError("documents are judged for the topics that runs have them for: --pool RUN...")
+    pool = pool_of((read_run(path) for path in options.pool), options.depth)
+    wanted = {document for documents in pool.values() for document in documents}
+    texts = read_documents(options.units, wanted)
+    missing = sorted(document for document in wanted if not texts.get(document, "").strip())
+    if missing and not options.quiet:
+        count = f"{len(missing)} of {len(wanted)} pooled documents"
+        note(f"warning: {count} have no text, and are not judged: {listed(missing)}")
+    return document_units(pool, texts)
