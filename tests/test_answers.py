@@ -667,6 +667,43 @@ def test_four_gold_sets_cost_at_most_57_percent_of_four_passes(shared, tmp_path)
     assert asked / separate <= 0.57
 
 
+def test_turns_as_the_reference_averages_them(cli, write, tmp_path):
+    """The five cases of the released code, each a topic; A and B answer, C has nothing but t1.
+
+    A: t1 both nuggets found by one of two spans; t2 (no gold nugget); t3 nothing extracted, the text has the nugget;
+    t4 an empty answer; t9 is not in the gold file; C lacks t2 to t4.
+    """
+    gold = {
+        "t1": {"[1]": {"text": "tides move water"}},
+        "t2": {},
+        "t3": {"[1]": {"text": "sharks eat tuna"}},
+        "t4": {"[1]": {"text": "bread rises"}},
+    }
+    told = {
+        "t1": {
+            "A": {"response": "Tides move water. Or not.", "nuggets": ["Tides move water", "Or not"]},
+            "C": {"response": "Nothing.", "nuggets": ["Nothing"]},
+        },
+        "t2": {"A": {"response": "Anything.", "nuggets": ["Anything"]}},
+        "t3": {"A": {"response": "Sharks eat tuna.", "nuggets": []}},
+        "t4": {"A": {"response": "", "nuggets": []}},
+        "t9": {"A": {"response": "Who knows.", "nuggets": ["Who knows"]}},
+    }
+    paths = write("gold.json", json.dumps(gold)), write("a.json", json.dumps(told))
+    result = cli("answers", *paths, "--turns", "reference", "-o", tmp_path / "out")
+    assert result.code == 0, result.err
+    rows = {line.split()[0]: line.split()[1:] for line in result.out.splitlines() if line.startswith(("A ", "C "))}
+    # A: NtR over t1, t3: (1 + 1) / 2. NtN recall over t1 to t4: (1 + 0 + 0 + 0) / 4; precision over t1, t2: (1/2 + 0) / 2.
+    assert (rows["A"][0], rows["A"][2], rows["A"][3]) == ("1.0000", "0.2500", "0.2500")
+    assert (rows["C"][0], rows["C"][2], rows["C"][3]) == ("0.0000", "0.0000", "0.0000")
+    assert "left out: t9" in result.err
+    assert "|turns reference" in result.out
+    ours = cli("answers", *paths, "-o", tmp_path / "out")
+    rows = {line.split()[0]: line.split()[1:] for line in ours.out.splitlines() if line.startswith("A ")}
+    # Over t1, t3, t4: NtR (1 + 1 + 0) / 3, NtN recall (1 + 0 + 0) / 3, precision (1/2 + 0 + 0) / 3.
+    assert (rows["A"][0], rows["A"][2], rows["A"][3]) == ("0.6667", "0.3333", "0.1667")
+
+
 def test_judge_score_and_extract_step_by_step(cli, tmp_path):
     out = str(tmp_path / "j.jsonl")
     assert cli("extract", *DEMO, "-o", tmp_path / "n.jsonl").code == 0

@@ -25,6 +25,7 @@ RANKS = {
     "measures": 7, "judges": 7,
     "bridge": 8, "notes": 8, "validate": 8, "extract": 8, "dedup": 8,
     "scoring": 9, "units": 9, "judging": 9,
+    "turns": 10,
     "reports": 11,
     "cli": 12,
     "__init__": 13, "__main__": 13,

@@ -27,6 +27,7 @@ from nuggeteval.published import read_published
 from nuggeteval.reports import render
 from nuggeteval.scoring import Inputs, evaluate, join_measures
 from nuggeteval.stats import kendall_tau_b, spearman_rho
+from nuggeteval.turns import as_reference, reference_topics
 from nuggeteval.units import runs_of, units_of
 
 __all__ = ["add_arguments", "run"]
@@ -58,6 +59,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--also", metavar="BANK", action="append", default=[], help="another bank: scored too")
     add("--among", metavar="published:NAME", help="compare with a published leaderboard")
     add("--gold", metavar="NAME", action="append", help="gold of the leaderboard for each bank, as banks come (human)")
+    add(
+        "--turns",
+        choices=("judged", "reference"),
+        default="judged",
+        help="which topics are averaged: those with a nugget, or as the released code of CONE-RAG does (judged)",
+    )
     add("--by", metavar="FILE", help="strata with means of their own: topic<TAB>label, or the topics of iKAT")
     add_judge_options(parser, TABLE)
 
@@ -136,7 +143,7 @@ def _report(
     gold: _Gold, answers: Sequence[Answer], views: Sequence[str], folder: Path, options: argparse.Namespace
 ) -> None:
     """Scores, leaderboard and matches against one bank."""
-    scores = _scores(answers, gold.bank, gold.judgments, views)
+    scores = _scores(answers, gold.bank, gold.judgments, views, options.turns == "reference")
     if options.by:
         scores = scores.with_strata(read_strata(options.by))
     write_scores(scores, str(folder / f"scores{gold.suffix}.jsonl"))
@@ -153,15 +160,19 @@ def _with_nuggets(answer: Answer) -> Answer:
     return answer if answer.nuggets is not None else replace(answer, nuggets=by_sentence(answer))
 
 
-def _scores(answers: Sequence[Answer], bank: NuggetBank, judgments: str, views: Sequence[str]) -> Scores:
-    """All measures of all views against one bank, over its topics that have a nugget."""
+def _scores(
+    answers: Sequence[Answer], bank: NuggetBank, judgments: str, views: Sequence[str], reference: bool
+) -> Scores:
+    """All measures of all views against one bank, over its topics that have a nugget unless by the reference's rule."""
+    policies = Policies(topics=reference_topics(bank, answers) if reference else "bank")
     records = read_judgments(judgments)
     parts = []
     for view in views:
         qrels = as_nugget_qrels(records, view, judgments)
         inputs = Inputs(qrels, runs_of(answers, view), bank)
-        parts.append(evaluate(list(_MEASURES[view]), inputs, Policies(topics="bank")))
-    return join_measures(parts)
+        parts.append(evaluate(list(_MEASURES[view]), inputs, policies))
+    scores = join_measures(parts)
+    return as_reference(scores, bank, answers) if reference else scores
 
 
 def _matches(answers: Sequence[Answer], gold: _Gold) -> Iterator[str]:
