@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from nuggeteval.data import Judgment, Nugget, NuggetBank, Unit
-from nuggeteval.errors import DataError, listed
-from nuggeteval.formats.judgments import as_judgment_line, mend, read_judgments
+from nuggeteval.errors import DataError, FormatError, listed
+from nuggeteval.formats.judgments import as_judgment_line, open_judgments
 from nuggeteval.judges import Item, Judge, Verdict
 
-__all__ = ["Outcome", "judge_units"]
+__all__ = ["Outcome", "check_texts", "judge_units", "unjudged_notes"]
 
 
 @dataclass(frozen=True)
@@ -88,16 +89,16 @@ def judge_units(
         dry_run: ask nobody; say what would be asked.
 
     Raises:
-        DataError: a file has judgments of this view by another judge, or with other parameters.
-        FormatError: a file cannot be read or written.
+        DataError: a file has judgments of this view by another judge, with other parameters or of other texts; no
+            topic in common.
+        FormatError: a file cannot be read or written, or is none of judgments.
     """
     units = list(units)
-    known: Counter[tuple[str, str, str, str]] = Counter()
-    failed_before = 0
-    for path in banks:
-        found, failed = _known(path, judge, view)
-        known.update({(path, *key): votes for key, votes in found.items()})
-        failed_before += failed
+    judged = {path: _known(path, judge, view, not dry_run) for path in banks}
+    for path, judgments in judged.items():
+        check_texts(judgments, units, banks[path], path)
+    known = Counter((path, j.topic, j.unit, j.nugget) for path, judgments in judged.items() for j in judgments)
+    failed_before = sum(judgment.grade is None for judgments in judged.values() for judgment in judgments)
     votes = int(judge.params.get("votes", 1))
     ignored = dict.fromkeys(unit.topic for unit in units if not any(b.nuggets.get(unit.topic) for b in banks.values()))
     waiting: dict[tuple[str, str], list[_Pair]] = {}
@@ -111,6 +112,9 @@ def judge_units(
             if texts not in waiting:
                 items.append(Item(unit.text, nugget.text))
             waiting.setdefault(texts, []).append(pair)
+    if units and not pairs and set(ignored) >= {unit.topic for unit in units}:
+        names = ", ".join(bank.name for bank in banks.values())
+        raise DataError(f"no topic in common: {names} and answers to {listed(list(ignored))}")
     pairs_open = sum(map(len, waiting.values()))
     estimate = str(judge.estimate(items)) if dry_run and hasattr(judge, "estimate") else ""
     work = list(zip(items, waiting.values(), strict=True))
@@ -132,19 +136,55 @@ def _squeezed(text: str) -> str:
     return " ".join(text.split())
 
 
-def _known(path: str, judge: Judge, view: str) -> tuple[Counter[tuple[str, str, str]], int]:
-    """Number of votes on each (topic, unit, nugget) that a file already has, and how many of them failed."""
-    mend(path)
-    if not Path(path).exists() or not Path(path).stat().st_size:
-        return Counter(), 0
-    mine = [judgment for judgment, _ in read_judgments(path) if judgment.view == view]
+@lru_cache(maxsize=1 << 16)
+def _hash(text: str) -> str:
+    return blake2b(_squeezed(text).encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+
+
+def check_texts(judgments: Iterable[Judgment], units: Iterable[Unit], bank: NuggetBank, name: str) -> None:
+    """Refuse judgments of other texts than those that units and nuggets have now.
+
+    Raises:
+        DataError: naming the first of them.
+    """
+    unit_texts = {(unit.topic, unit.id): unit.text for unit in units}
+    nugget_texts = {(topic, nugget.id): nugget.text for topic, entries in bank.nuggets.items() for nugget in entries}
+    for judgment in judgments:
+        unit = unit_texts.get((judgment.topic, judgment.unit))
+        nugget = nugget_texts.get((judgment.topic, judgment.nugget))
+        if judgment.texts and unit and nugget and judgment.texts != _hash(unit) + _hash(nugget):
+            raise DataError(
+                f"{name}: unit {judgment.unit!r} or nugget {judgment.nugget!r} of topic {judgment.topic!r} had another "
+                "text when it was judged: judge to another file"
+            )
+
+
+def unjudged_notes(judgments: Iterable[Judgment], units: Iterable[Unit], bank: NuggetBank, name: str) -> list[str]:
+    """How many pairs of each run have no judgment, and therefore count 0."""
+    judged = {(judgment.topic, judgment.unit, judgment.nugget) for judgment in judgments}
+    pairs: Counter[str] = Counter()
+    missing: Counter[str] = Counter()
+    for unit in units:
+        for nugget in bank.nuggets.get(unit.topic, ()):
+            pairs[unit.run] += 1
+            missing[unit.run] += (unit.topic, unit.id, nugget.id) not in judged
+    return [
+        f"{run}: {count} of {pairs[run]} pairs of unit and nugget have no judgment in {name} and count 0"
+        for run, count in missing.items()
+        if count
+    ]
+
+
+def _known(path: str, judge: Judge, view: str, write: bool) -> list[Judgment]:
+    """The judgments of a view that a file already has."""
+    mine = [judgment for judgment, _ in open_judgments(path, write) if judgment.view == view]
     for judgment in mine:
         if judgment.judge != judge.name or dict(judgment.params) != dict(judge.params):
             raise DataError(
                 f"{path} has judgments of {view} by {_shown(judgment.judge, judgment.params)}; these would be by "
                 f"{_shown(judge.name, judge.params)}: write them to another file"
             )
-    return Counter((j.topic, j.unit, j.nugget) for j in mine), sum(j.grade is None for j in mine)
+    return mine
 
 
 def _shown(name: str, params: Mapping[str, object]) -> str:
@@ -166,12 +206,13 @@ def _ask(
     failed = 0
     with ExitStack() as stack:
         paths = dict.fromkeys(pair.path for _, pairs in work for pair in pairs)
-        files = {path: stack.enter_context(Path(path).open("a", encoding="utf-8")) for path in paths}
+        files = {path: stack.enter_context(_append_to(path)) for path in paths}
         for done, (index, verdict) in enumerate(judge([item for item, _ in work]), start=1):
             pairs = [pair for pair in work[index][1] if known.get(pair.key, 0) <= verdict.vote]
+            texts = _hash(work[index][0].unit) + _hash(work[index][0].nugget)
             failed += len(pairs) * (verdict.grade is None)
             for pair in pairs:
-                files[pair.path].write(_line(pair, verdict, judge, view))
+                files[pair.path].write(_line(pair, texts, verdict, judge, view))
             for path in dict.fromkeys(pair.path for pair in pairs):
                 files[path].flush()
             if progress:
@@ -179,9 +220,16 @@ def _ask(
     return failed
 
 
-def _line(pair: _Pair, verdict: Verdict, judge: Judge, view: str) -> str:
+def _append_to(path: str) -> IO[str]:
+    try:
+        return Path(path).open("a", encoding="utf-8")
+    except OSError as error:
+        raise FormatError(path, f"cannot be written: {error.strerror or error}") from error
+
+
+def _line(pair: _Pair, texts: str, verdict: Verdict, judge: Judge, view: str) -> str:
     judgment = Judgment(
         view, pair.unit.run, pair.unit.topic, pair.unit.id, pair.nugget, judge.name, verdict.score, verdict.grade,
-        verdict.reason, verdict.raw, verdict.vote, judge.params,
+        verdict.reason, verdict.raw, verdict.vote, judge.params, texts,
     )  # fmt: skip
     return as_judgment_line(judgment, judge.scale)

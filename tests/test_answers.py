@@ -27,7 +27,7 @@ from nuggeteval import (
 from nuggeteval.data import Answer, Judgment, Scale, Sentence, Unit
 from nuggeteval.extract import by_sentence
 from nuggeteval.formats.answers import read_answers, write_answers, write_nuggets
-from nuggeteval.formats.judgments import as_judgment_line, as_nugget_qrels, mend, read_judgments
+from nuggeteval.formats.judgments import as_judgment_line, as_nugget_qrels, open_judgments, read_judgments
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.judges import Item, Verdict, make
 from nuggeteval.judges.lexical import LexicalJudge
@@ -340,6 +340,59 @@ def test_what_is_written_is_not_asked_again(tmp_path):
     assert judge_units(units, {path: bank}, Stub(stop_after=0), "responses").asked == 0
 
 
+def test_judgments_of_other_texts_are_not_taken(cli, write, tmp_path):
+    path = str(tmp_path / "j")
+    units = [Unit("A", "t", "A", "x  y"), Unit("B", "t", "B", "z")]
+    judge_units(units, {path: bank_of(t=["one"])}, Stub(), "responses")
+    # White space is no other text.
+    assert judge_units([Unit("A", "t", "A", "x y")], {path: bank_of(t=["one"])}, Stub(), "responses").asked == 0
+    for unit, bank in (("other", bank_of(t=["one"])), ("x y", bank_of(t=["two"]))):
+        with pytest.raises(DataError, match="had another text when it was judged"):
+            judge_units([Unit("A", "t", "A", unit)], {path: bank}, Stub(), "responses")
+    answers = write("a", '{"run": "A", "topic": "t", "text": "changed"}')
+    bank = write("b", '{"id": "t", "nuggets": [{"nugget_id": "g1", "text": "one"}]}')
+    scored = cli("score", "--judgments", path, "--bank", bank, answers, "-m", "Recall_NtR")
+    assert (scored.code, "had another text" in scored.err) == (1, True)
+
+
+def test_pairs_without_a_judgment_are_named(cli, write, tmp_path):
+    path = str(tmp_path / "j")
+    judge_units([Unit("A", "t", "A", "x")], {path: bank_of(t=["one"])}, Stub({Item("x", "one")}), "responses")
+    answers = write("a", '{"run": "A", "topic": "t", "text": "x"}')
+    bank = write(
+        "b",
+        json.dumps({"id": "t", "nuggets": [{"nugget_id": f"g{i}", "text": t} for i, t in ((1, "one"), (2, "two"))]}),
+    )
+    scored = cli("score", "--judgments", path, "--bank", bank, answers, "-m", "Recall_NtR")
+    assert scored.out.split()[-1] == "0.5000"
+    assert f"A: 1 of 2 pairs of unit and nugget have no judgment in {path} and count 0" in scored.err
+
+
+@pytest.mark.parametrize("content", ['{"id": "t", "nuggets": []}', "\x1f\x8b", "t 1 A 1\n", '{"id": 1}\n{"id": 2'])
+def test_a_file_that_holds_no_judgments_is_left_alone(content, cli, write, tmp_path):
+    victim = write("victim", content)
+    before = Path(victim).read_bytes()
+    for more in ((), ("--dry-run",)):
+        result = cli("judge", DEMO_BANK, *DEMO, "-o", victim, *more)
+        assert result.code == 1
+        assert Path(victim).read_bytes() == before
+
+
+def test_a_dry_run_changes_nothing(tmp_path):
+    path = tmp_path / "j"
+    units, bank = [Unit("A", "t", "A", "x")], bank_of(t=["one"])
+    judge_units(units, {str(path): bank}, Stub(), "responses")
+    whole = path.read_bytes()
+    for cut in (whole + b'{"view": "resp', whole.rstrip(b"\n"), whole[:20]):
+        path.write_bytes(cut)
+        judge_units(units, {str(path): bank}, Stub(), "responses", dry_run=True)
+        assert path.read_bytes() == cut
+    path.write_bytes(whole.rstrip(b"\n"))
+    # A last line that is whole but for its end is kept.
+    assert judge_units(units, {str(path): bank}, Stub(), "responses").asked == 0
+    assert path.read_bytes() == whole
+
+
 def test_another_judge_needs_another_file(tmp_path):
     bank, path = bank_of(t=["one"]), str(tmp_path / "j")
     units = [Unit("A", "t", "A", "x")]
@@ -352,7 +405,7 @@ def test_another_judge_needs_another_file(tmp_path):
 
 def test_a_file_cut_in_its_first_line_is_empty(tmp_path, write):
     path = write("j", '{"view"')
-    mend(path)
+    assert open_judgments(path) == []
     assert judge_units([Unit("A", "t", "A", "x")], {path: bank_of(t=["one"])}, Stub(), "responses").known == 0
 
 
@@ -379,7 +432,7 @@ def test_killed_at_any_moment_and_resumed(tmp_path):
         time.sleep(delay)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        mend(str(out)) if out.exists() else None
+        open_judgments(str(out))
         done = len(read_judgments(str(out))) if out.exists() else 0
         assert done >= before
         before = done
@@ -715,6 +768,22 @@ def test_judge_score_and_extract_step_by_step(cli, tmp_path):
     assert cli("--judgments", out, *DEMO).code == 2
     assert cli("--judgments", out, "--bank", DEMO_BANK, "-m", "Precision_NtR", *DEMO).code == 1
     assert cli("--judgments", out, "--bank", DEMO_BANK, "-o", out, *DEMO).code == 2
+
+
+def test_agreement_counts_scales_and_votes(cli, write):
+    def judged(nugget, grade, vote=0):
+        return as_judgment_line(
+            Judgment("responses", "A", "7_1", "A", nugget, "rubric", None, grade, vote=vote), Scale(5, 3)
+        )
+
+    labels = write("labels", "1_7_1_1_A\t0\n1_7_1_2_A\t1\n1_7_1_3_A\t0\n")
+    # Grades 1 and 2 do not count on this scale; of three votes 0, 0, 4 the majority is 0.
+    grades = (("1", 1, 0), ("2", 5, 0), ("3", 2, 0))
+    assert "1.0000    1.0000" in cli("agree", labels, write("j", "".join(judged(*g) for g in grades))).out
+    votes = (("1", 0, 0), ("1", 0, 1), ("1", 4, 2), ("2", 4, 0), ("2", 4, 1), ("2", 0, 2))
+    assert "1.0000    1.0000" in cli("agree", labels, write("k", "".join(judged(*v) for v in votes))).out
+    twice = cli("agree", labels, write("l", judged("1", 0) + judged("1", 4)))
+    assert (twice.code, "is judged twice" in twice.err) == (1, True)
 
 
 def test_agreement_with_people(cli, write):

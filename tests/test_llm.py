@@ -13,7 +13,7 @@ from test_cases import CASES
 
 from nuggeteval import JudgeError, ParameterError
 from nuggeteval.chat import Cache, Chat, Ledger, Request, Settings
-from nuggeteval.formats.judgments import mend, read_judgments
+from nuggeteval.formats.judgments import open_judgments, read_judgments
 from nuggeteval.judges import Item, make
 from nuggeteval.replies import clean, parse_labels, parse_rating, parse_yes_no
 
@@ -485,7 +485,7 @@ def test_killed_at_20_moments_nothing_written_is_asked_again(tmp_path, write):
             kills += 1
         subprocess.run(command, check=True, timeout=60)
         asked = len(server.prompts)
-    mend(str(out))
+    open_judgments(str(out))
     keys = [judgment.key for judgment, _ in read_judgments(str(out))]
     assert len(keys) == len(set(keys)) == 100
     assert asked <= 100 + 20 * 4

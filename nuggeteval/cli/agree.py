@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from nuggeteval.cli import write_lines
 from nuggeteval.errors import DataError
 from nuggeteval.files import read_bytes
-from nuggeteval.formats.judgments import read_judgments
+from nuggeteval.formats.judgments import grade_of_votes, read_judgments, votes_by_cell
 from nuggeteval.formats.labels import Labels, read_aliases, read_labels
 from nuggeteval.stats import agreement
 
@@ -51,11 +51,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _read(path: str, aliases: dict[str, str]) -> Labels:
-    """Labels from a label file, or from judgments of responses."""
+    """Labels from a label file, or whether the majority of judgments of a response says yes."""
     if not read_bytes(path).lstrip().startswith(b"{"):
         return read_labels(path, aliases)
-    judged = [judgment for judgment, _ in read_judgments(path) if judgment.view == "responses"]
-    return {(j.run, j.topic, j.nugget): j.grade for j in judged if j.grade is not None}
+    judged = [(judgment, scale) for judgment, scale in read_judgments(path) if judgment.view == "responses"]
+    least = {(judgment.run, judgment.topic, judgment.nugget): scale.rel for judgment, scale in judged}
+    found: Labels = {}
+    for votes in votes_by_cell((judgment for judgment, _ in judged), path).values():
+        grade, key = grade_of_votes(votes), (votes[0].run, votes[0].topic, votes[0].nugget)
+        if grade is not None:
+            found[key] = int(grade >= least[key])
+    return found
 
 
 def _majority(people: Sequence[Labels]) -> tuple[Labels, int]:

@@ -112,7 +112,8 @@ def _score_answers(options: argparse.Namespace, bank: NuggetBank | None, policie
     """The measures of answers from judgments, each measure on the view that it takes."""
     from nuggeteval.formats.answers import read_answers
     from nuggeteval.formats.judgments import as_nugget_qrels, read_judgments
-    from nuggeteval.units import runs_of
+    from nuggeteval.judging import check_texts, unjudged_notes
+    from nuggeteval.units import runs_of, units_of
 
     if bank is None:
         raise ParameterError("judgments are scored against a bank, which says what there is to find: --bank FILE")
@@ -122,6 +123,10 @@ def _score_answers(options: argparse.Namespace, bank: NuggetBank | None, policie
     parts = []
     for view, measures in by_view.items():
         qrels = as_nugget_qrels(records, view, options.judgments)
+        judged = [judgment for judgment, _ in records if judgment.view == view]
+        units = list(units_of(answers, view))
+        check_texts(judged, units, bank, options.judgments)
+        qrels = replace(qrels, notes=(*qrels.notes, *unjudged_notes(judged, units, bank, options.judgments)))
         parts.append(evaluate(measures, Inputs(qrels, runs_of(answers, view), bank), replace(policies, view=view)))
     return join_measures(parts)
 

@@ -75,6 +75,7 @@ class Judgment:
         raw: the reply as it came.
         vote: number of the vote, from 0.
         params: what is needed to make the judge again.
+        texts: hash of the texts that were judged, so that others are told apart; empty where nobody knows them.
     """
 
     view: str
@@ -89,6 +90,7 @@ class Judgment:
     raw: str = ""
     vote: int = 0
     params: Mapping[str, Any] = field(default_factory=dict)
+    texts: str = ""
 
     @property
     def key(self) -> tuple[str, str, str, str, int]:

@@ -15,8 +15,20 @@ from nuggeteval.errors import DataError, FormatError, shorten
 from nuggeteval.files import json_records, read_bytes
 from nuggeteval.ids import Ids
 
-__all__ = ["as_judgment_line", "as_nugget_qrels", "judge_name", "mend", "read_judgment", "read_judgments"]
+__all__ = [
+    "as_judgment_line",
+    "as_nugget_qrels",
+    "grade_of_votes",
+    "judge_name",
+    "mended",
+    "open_judgments",
+    "read_judgment",
+    "read_judgments",
+    "votes_by_cell",
+]
 
+# A file that was killed in its first line is known by it.
+_BEGINNING = b'{"view": "'
 _KEYS = ("view", "run", "topic", "unit", "nugget", "judge", "score", "grade")
 
 
@@ -25,18 +37,49 @@ def as_judgment_line(judgment: Judgment, scale: Scale) -> str:
     record: dict[str, Any] = {key: getattr(judgment, key) for key in _KEYS}
     record["scale"] = [scale.top, scale.rel]
     record.update(
-        {key: getattr(judgment, key) for key in ("reason", "raw", "vote", "params") if getattr(judgment, key)}
+        {key: getattr(judgment, key) for key in ("reason", "raw", "vote", "params", "texts") if getattr(judgment, key)}
     )
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
-def mend(path: str) -> None:
-    """Cut a half-written last line off, which a killed process may leave."""
+def mended(raw: bytes, path: str) -> bytes:
+    """A judgments file with a whole last line: one that a killed process has half-written is cut off.
+
+    Raises:
+        FormatError: not a plain judgments file, which must not be appended to.
+    """
+    begin = raw.rfind(b"\n") + 1
+    if raw and not raw.startswith(b"{" if begin else _BEGINNING[: len(raw)]):
+        raise FormatError(path, "is no plain judgments file; judgments are not appended to another one", 1)
+    if raw.endswith(b"\n"):
+        return raw
+    try:
+        json.loads(raw[begin:])
+    except ValueError:
+        return raw[:begin]
+    return raw + b"\n"
+
+
+def open_judgments(path: str, write: bool = True) -> list[tuple[Judgment, Scale]]:
+    """What a judgments file that will be appended to has; nothing where there is none.
+
+    Args:
+        path: a plain file.
+        write: mend its last line in the file, too.
+
+    Raises:
+        FormatError: as :func:`mended` and :func:`read_judgments`, or the file cannot be read or written.
+    """
     file = Path(path)
-    raw = file.read_bytes() if file.exists() else b""
-    if raw and not raw.endswith(b"\n"):
-        with file.open("r+b") as handle:
-            handle.truncate(raw.rfind(b"\n") + 1)
+    try:
+        raw = file.read_bytes() if file.exists() else b""
+        sound = mended(raw, path)
+        found = judgments_from_bytes(sound, path)
+        if write and sound != raw:
+            file.write_bytes(sound)
+    except OSError as error:
+        raise FormatError(path, f"cannot be read and written: {error.strerror or error}") from error
+    return found
 
 
 def read_judgments(path: str) -> list[tuple[Judgment, Scale]]:
@@ -49,7 +92,12 @@ def read_judgments(path: str) -> list[tuple[Judgment, Scale]]:
         FormatError: naming file and line: not JSON, a key that is missing, an unknown view, a grade outside
             its scale, neither grade nor reason.
     """
-    return [read_judgment(record, path, line) for line, record in json_records(read_bytes(path), path)]
+    return judgments_from_bytes(read_bytes(path), path)
+
+
+def judgments_from_bytes(raw: bytes, path: str) -> list[tuple[Judgment, Scale]]:
+    """As :func:`read_judgments`, of what was read."""
+    return [read_judgment(record, path, line) for line, record in json_records(raw, path)]
 
 
 def _scale(record: dict[str, Any], path: str, line: int) -> Scale:
@@ -77,7 +125,7 @@ def read_judgment(record: dict[str, Any], path: str, line: int) -> tuple[Judgmen
         raise FormatError(path, f"grade must be an integer from 0 to {top}, or null (got {grade!r})", line)
     if (grade is None) != bool(reason):
         raise FormatError(path, "there must be a reason exactly where the grade is null", line)
-    for key in ("run", "topic", "unit", "nugget", "judge", "reason", "raw"):
+    for key in ("run", "topic", "unit", "nugget", "judge", "reason", "raw", "texts"):
         if not isinstance(record.get(key, ""), str):
             raise FormatError(path, f"{key} must be a string (got {shorten(repr(record[key]), 40)})", line)
     if type(record.get("vote", 0)) is not int or not isinstance(record.get("params", {}), dict):
@@ -90,6 +138,7 @@ def read_judgment(record: dict[str, Any], path: str, line: int) -> tuple[Judgmen
         raw=record.get("raw", ""),
         vote=record.get("vote", 0),
         params=record.get("params", {}),
+        texts=record.get("texts", ""),
     )
     return judgment, scale
 
@@ -111,16 +160,10 @@ def as_nugget_qrels(judgments: Sequence[tuple[Judgment, Scale]], view: str, name
     scales = {scale for _, scale in chosen}
     if len(scales) > 1:
         raise DataError(f"{name}: judgments of {view} on several scales: {sorted(scales)}")
-    cells: dict[tuple[str, str, str], list[Judgment]] = {}
-    for judgment, _ in chosen:
-        cells.setdefault((judgment.topic, judgment.nugget, judgment.unit), []).append(judgment)
-    for votes in cells.values():
-        if len({vote.vote for vote in votes}) < len(votes):
-            first = votes[0]
-            raise DataError(f"{name}: {first.unit!r} is judged twice against {first.nugget!r} of {first.topic!r}")
+    cells = votes_by_cell((judgment for judgment, _ in chosen), name)
     topics = list(dict.fromkeys(topic for topic, _, _ in cells))
     place = {topic: index for index, topic in enumerate(topics)}
-    grades = [_majority(votes) for votes in cells.values()]
+    grades = [grade_of_votes(votes) for votes in cells.values()]
     qrels = NuggetQrels.build(
         name,
         topics,
@@ -141,7 +184,23 @@ def judge_name(judgment: Judgment) -> str:
     return ":".join([judgment.judge, *(f"{key}={value}" for key, value in sorted(judgment.params.items()))])
 
 
-def _majority(votes: Iterable[Judgment]) -> int | None:
+def votes_by_cell(judgments: Iterable[Judgment], name: str) -> dict[tuple[str, str, str], list[Judgment]]:
+    """Judgments of one view, by (topic, nugget, unit).
+
+    Raises:
+        DataError: a vote twice.
+    """
+    cells: dict[tuple[str, str, str], list[Judgment]] = {}
+    for judgment in judgments:
+        cells.setdefault((judgment.topic, judgment.nugget, judgment.unit), []).append(judgment)
+    for votes in cells.values():
+        if len({vote.vote for vote in votes}) < len(votes):
+            first = votes[0]
+            raise DataError(f"{name}: {first.unit!r} is judged twice against {first.nugget!r} of {first.topic!r}")
+    return cells
+
+
+def grade_of_votes(votes: Iterable[Judgment]) -> int | None:
     """The grade that most votes give, the lower of two; None if all votes failed."""
     grades = [vote.grade for vote in votes if vote.grade is not None]
     return min(set(grades), key=lambda grade: (-grades.count(grade), grade)) if grades else None
