@@ -720,6 +720,41 @@ def test_four_gold_sets_cost_at_most_57_percent_of_four_passes(shared, tmp_path)
     assert asked / separate <= 0.57
 
 
+def test_what_answers_must_be_told_before_anything_is_judged(cli, write, tmp_path):
+    out = tmp_path / "out"
+    for arguments, message in (
+        (("--gold", "human"), "--among published:NAME"),
+        (("--among", "published:ikat2024", "--gold", "nosuch"), "unknown gold of published:ikat2024"),
+        (("--among", "published:ikat2024", "--gold", "human", "--gold", "llm"), "given 2 times, for 1 banks"),
+        (("--among", "published:ikat"), "unknown published table"),
+        (("--by", "nosuch"), "nosuch: no such file"),
+        (("--votes", "0"), "says the same every time"),
+        (("--prompt", write("p", "x")), "reads no prompt"),
+    ):
+        result = cli("answers", DEMO_BANK, *DEMO, *arguments, "-o", out)
+        assert (result.code in (1, 2), message in result.err) == (True, True), result.err
+        assert not (out / "judgments.jsonl").exists()
+    assert cli("answers", DEMO_BANK, *DEMO, "--dry-run", "-o", tmp_path / "dry").code == 0
+    assert not (tmp_path / "dry").exists()
+    other = write("other", '{"id": "unheard", "nuggets": [{"nugget_id": "1", "text": "x"}]}')
+    assert "no topic in common" in cli("answers", other, *DEMO, "-o", out).err
+    assert "no answer in" in cli("answers", DEMO_BANK, write("empty", ""), "-o", out).err
+    assert "cannot be made one" in cli("answers", DEMO_BANK, *DEMO, "-o", write("file", "x")).err
+
+
+def test_a_folder_of_a_submission(cli, write, tmp_path):
+    folder = tmp_path / "sub"
+    folder.mkdir()
+    (folder / "ir-metadata.yml").write_text("tag: x\n")
+    (folder / ".hidden").write_text("x")
+    (folder / "myrun").write_text('{"run": "A", "topic": "t", "text": "x"}\n')
+    assert [answer.run for answer in read_answers(str(folder))] == ["A"]
+    assert cli("validate", "answers", folder).code == 0
+    empty = tmp_path / "none"
+    empty.mkdir()
+    assert "no file of answers in the folder" in cli("validate", "answers", empty).out
+
+
 def test_turns_as_the_reference_averages_them(cli, write, tmp_path):
     """The five cases of the released code, each a topic; A and B answer, C has nothing but t1.
 

@@ -304,3 +304,18 @@ def test_malformed_statements(write):
     broken = [{**IKAT_TOPICS[0], "ptkb": {"1": "x"}}]
     with pytest.raises(FormatError, match="turn 7_1: unknown statements 1, 2"):
         read_statements(write("t", json.dumps(broken)))
+
+
+@pytest.mark.parametrize("content", ["[1]", '[{"turns": [{"x": 1}]}]', '[{"responses": [], "turns": 3}]', "[]"])
+def test_lists_that_are_no_topics(content, write):
+    for read in (read_strata, read_queries, read_statements):
+        with pytest.raises(FormatError):
+            read(write("s", content))
+
+
+def test_options_of_a_model_need_the_model(cli, write, tmp_path):
+    answers = write("a.jsonl", '{"run": "A", "topic": "t", "text": "One fact."}')
+    for option in ("--model", "--queries", "--prompt"):
+        assert "--by llm" in cli("extract", answers, option, "x", "-o", tmp_path / "n").err
+    assert cli("extract", answers, "--dry-run", "-o", tmp_path / "n").code == 0
+    assert not (tmp_path / "n").exists()

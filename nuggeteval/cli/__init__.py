@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nuggeteval.errors import NuggetEvalError, ParameterError, UnknownNameError
+from nuggeteval.errors import FormatError, NuggetEvalError, ParameterError, UnknownNameError
 from nuggeteval.registry import load, suggestion
 from nuggeteval.version import __version__
 
@@ -24,6 +24,7 @@ __all__ = [
     "judge_for",
     "main",
     "make_chat",
+    "make_folder",
     "note",
     "progress_bar",
     "read_prompt",
@@ -226,6 +227,18 @@ def read_prompt(options: argparse.Namespace) -> str | None:
     from nuggeteval.ids import decode
 
     return decode(read_bytes(options.prompt))
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder that results go to.
+
+    Raises:
+        FormatError: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FormatError(str(folder), f"no folder, and cannot be made one: {error.strerror or error}") from error
 
 
 def write_lines(lines: Iterable[str], out: str | None) -> None:

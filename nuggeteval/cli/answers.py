@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from nuggeteval.chat import Chat
-from nuggeteval.cli import add_judge_options, judge_for, make_chat, note, progress_bar, write_lines
+from nuggeteval.cli import add_judge_options, judge_for, make_chat, make_folder, note, progress_bar, write_lines
 from nuggeteval.data import Answer, NuggetBank, Scores
 from nuggeteval.errors import ParameterError
 from nuggeteval.extract import by_sentence
@@ -24,6 +24,7 @@ from nuggeteval.judges import TABLE, Judge
 from nuggeteval.judging import judge_units
 from nuggeteval.policies import Policies
 from nuggeteval.published import read_published
+from nuggeteval.registry import lookup
 from nuggeteval.reports import render
 from nuggeteval.scoring import Inputs, evaluate, join_measures
 from nuggeteval.stats import kendall_tau_b, spearman_rho
@@ -58,7 +59,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--view", choices=tuple(_MEASURES), action="append", help="only this view (both)")
     add("--also", metavar="BANK", action="append", default=[], help="another bank: scored too")
     add("--among", metavar="published:NAME", help="compare with a published leaderboard")
-    add("--gold", metavar="NAME", action="append", help="gold of the leaderboard for each bank, as banks come (human)")
+    add(
+        "--gold",
+        metavar="NAME",
+        action="append",
+        help="gold of the leaderboard for each bank, as banks come (human for the first)",
+    )
     add(
         "--turns",
         choices=("judged", "reference"),
@@ -81,10 +87,12 @@ class _Gold(NamedTuple):
 def run(options: argparse.Namespace) -> int:
     """The whole pipeline."""
     folder = Path(options.out)
-    folder.mkdir(parents=True, exist_ok=True)
-    golds = _golds([options.bank, *options.also], folder, options.gold or ["human"])
+    golds = _golds([options.bank, *options.also], folder, _published(options))
+    strata = read_strata(options.by) if options.by else {}
     answers = [_with_nuggets(answer) for answer in read_answers(options.answers)]
-    write_nuggets(answers, str(folder / "nuggets.jsonl"))
+    if not options.dry_run:
+        make_folder(folder)
+        write_nuggets(answers, str(folder / "nuggets.jsonl"))
     views = options.view or list(_MEASURES)
     chat = make_chat(options)
     for view in views:
@@ -98,8 +106,29 @@ def run(options: argparse.Namespace) -> int:
         note(str(chat.ledger))
     if not options.dry_run:
         for gold in golds:
-            _report(gold, answers, views, folder, options)
+            _report(gold, answers, views, strata, options)
     return 0
+
+
+def _published(options: argparse.Namespace) -> list[str]:
+    """The gold of the leaderboard for each bank; empty for one that is compared with none.
+
+    Raises:
+        UnknownNameError: no such leaderboard or gold.
+        ParameterError: golds without a leaderboard, or more golds than banks.
+    """
+    banks = 1 + len(options.also)
+    named = list(options.gold or (["human"] if options.among else []))
+    if named and not options.among:
+        raise ParameterError("--gold chooses among the golds of a published leaderboard: --among published:NAME")
+    if len(named) > banks:
+        raise ParameterError(f"--gold is given {len(named)} times, for {banks} banks")
+    if options.among:
+        columns = {column for row in read_published(options.among) for column in row.values}
+        known = sorted({column.split(":")[1] for column in columns if column.startswith("Recall_")})
+        for name in named:
+            lookup(dict.fromkeys(known, True), name, f"gold of {options.among}")
+    return named + [""] * (banks - len(named))
 
 
 def _golds(paths: Sequence[str], folder: Path, published: Sequence[str]) -> list[_Gold]:
@@ -118,7 +147,7 @@ def _golds(paths: Sequence[str], folder: Path, published: Sequence[str]) -> list
             )
         whole = next((gold for gold in golds if gold.bank.has_all_of(bank)), None)
         judgments = whole.judgments if whole else str(folder / f"judgments{suffix}.jsonl")
-        golds.append(_Gold(bank, suffix, judgments, published[min(number, len(published) - 1)]))
+        golds.append(_Gold(bank, suffix, judgments, published[number]))
     return golds
 
 
@@ -140,19 +169,24 @@ def _judges(
 
 
 def _report(
-    gold: _Gold, answers: Sequence[Answer], views: Sequence[str], folder: Path, options: argparse.Namespace
+    gold: _Gold,
+    answers: Sequence[Answer],
+    views: Sequence[str],
+    strata: Mapping[str, str],
+    options: argparse.Namespace,
 ) -> None:
     """Scores, leaderboard and matches against one bank."""
     scores = _scores(answers, gold.bank, gold.judgments, views, options.turns == "reference")
-    if options.by:
-        scores = scores.with_strata(read_strata(options.by))
+    if strata:
+        scores = scores.with_strata(strata)
+    folder = Path(options.out)
     write_scores(scores, str(folder / f"scores{gold.suffix}.jsonl"))
     write_text(str(folder / f"leaderboard{gold.suffix}.md"), render(scores, "markdown"))
     if "nuggets" in views:
         write_text(str(folder / f"matches{gold.suffix}.jsonl"), "".join(_matches(answers, gold)))
     for message in () if options.quiet else (*gold.bank.notes, *scores.notes):
         note(f"warning: {message}")
-    standing = _standing(scores, options.among, gold.published) if options.among else ()
+    standing = _standing(scores, options.among, gold.published) if gold.published else ()
     write_lines([f"{gold.bank.name}\n", render(scores, "text"), *standing], None)
 
 

@@ -43,8 +43,12 @@ def run(options: argparse.Namespace) -> int:
     """Extract and write."""
     answers = read_answers(options.answers)
     if options.by == "sentence":
+        for name in ("model", "queries", "prompt"):
+            if getattr(options, name):
+                raise ParameterError(f"--{name} is for a language model: --by llm")
         made = [replace(answer, nuggets=by_sentence(answer)) for answer in answers]
-        write_nuggets(made, options.out)
+        if not options.dry_run:
+            write_nuggets(made, options.out)
         note(f"{sum(len(answer.nuggets or ()) for answer in made)} nuggets of {len(made)} answers")
         return 0
     chat = make_chat(options)

@@ -24,6 +24,7 @@ from nuggeteval.files import json_object, json_records, read_bytes, stem, write_
 __all__ = ["answer_files", "answers_from_bytes", "merge", "read_answers", "write_answers", "write_nuggets"]
 
 _TOPIC_KEYS = ("topic", "topic_id", "narrative_id", "request_id", "turn_id", "qid", "query_id")
+_NO_ANSWERS = {".yml", ".yaml", ".md", ".html", ".csv", ".tsv", ".log", ".pdf", ".py", ".sh"}
 _STATEMENTS = "ptkb_provenance"
 _RUN_KEYS = ("run", "run_id", "run_name")
 _SENTENCE_KEYS = ("answer", "responses", "sentences")
@@ -38,24 +39,28 @@ def read_answers(paths: str | Iterable[str]) -> list[Answer]:
 
     Raises:
         FormatError: naming file and line: not JSON, no topic, conflicting ids, a text that is none.
-        DataError: two answers of one run to one topic, naming both places.
+        DataError: two answers of one run to one topic, naming both places; no answer at all.
     """
+    paths = [paths] if isinstance(paths, str) else list(paths)
     answers: dict[tuple[str, str], Answer] = {}
-    for path in answer_files([paths] if isinstance(paths, str) else paths):
+    for path in answer_files(paths):
         found, errors = answers_from_bytes(read_bytes(path), path)
         if errors:
             raise errors[0]
         for answer in found:
             key = (answer.run, answer.topic)
             answers[key] = merge(answers[key], answer) if key in answers else answer
+    if not answers:
+        raise DataError(f"no answer in {', '.join(paths)}")
     return list(answers.values())
 
 
 def answer_files(paths: Iterable[str]) -> Iterator[str]:
-    """Paths, with the files of a folder in its place."""
+    """Paths, with the files of a folder in its place: those that are not hidden, nor called something else."""
     for path in paths:
         if Path(path).is_dir():
-            yield from sorted(str(entry) for entry in Path(path).iterdir() if entry.is_file())
+            entries = sorted(entry for entry in Path(path).iterdir() if entry.is_file())
+            yield from (str(e) for e in entries if e.suffix.lower() not in _NO_ANSWERS and not e.name.startswith("."))
         else:
             yield path
 

@@ -136,7 +136,14 @@ def _is_ikat(raw: bytes) -> bool:
         whole = json.loads(raw)
     except ValueError:
         return False
-    return isinstance(whole, list) and all((isinstance(t, dict) and "turns" in t) or "responses" in t for t in whole)
+    return isinstance(whole, list) and bool(whole) and all(map(_is_ikat_topic, whole))
+
+
+def _is_ikat_topic(topic: Any) -> bool:
+    if not isinstance(topic, dict) or topic.get("number") is None:
+        return False
+    turns = topic.get("turns", topic.get("responses"))
+    return isinstance(turns, list) and all(isinstance(turn, dict) and "turn_id" in turn for turn in turns)
 
 
 def _turns(raw: bytes) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -94,7 +94,9 @@ def make(
             raise ParameterError(f"the {name} judge gives grades, no scores: it has no threshold")
         made = judge(chat, prompt, votes)
         return made
-    if votes > 1:
+    if prompt is not None:
+        raise ParameterError(f"the {name} judge reads no prompt")
+    if votes != 1:
         raise ParameterError(f"the {name} judge says the same every time: votes are for language models")
     if model is not None and name != "nli":
         raise ParameterError(f"the {name} judge takes no model")

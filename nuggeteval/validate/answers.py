@@ -39,7 +39,11 @@ def answer_problems(
     """
     seen: dict[tuple[str, str], Answer] = {}
     found: list[tuple[str, Answer]] = []
-    for path in answer_files(paths):
+    paths = list(paths)
+    files = list(answer_files(paths))
+    if not files:
+        yield Problem(paths[0], 0, ERROR, "no file of answers in the folder")
+    for path in files:
         try:
             raw = read_bytes(path)
         except FormatError as error:

@@ -160,6 +160,10 @@ def _references(
         if cited and track.references == "cited":
             yield "records without references", ERROR, "no references, which must hold what is cited"
         return
+    astray = [c for c in cited if (c not in references if isinstance(c, str) else not 0 <= c < len(references))]
+    if astray and track.references == "cited":
+        message = f"citations that are not among the references: {listed(sorted(map(str, astray)))}"
+        yield "citations outside the references", ERROR, message
     if track.most_references is not None and len(references) > track.most_references:
         message = f"{len(references)} references, the track takes {track.most_references}"
         yield "too many references", ERROR, message
