@@ -5,8 +5,9 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_cases import CASES
 
-from nuggeteval import DataError, FormatError, Nugget, NuggetBank
+from nuggeteval import DataError, FormatError, Inputs, Nugget, NuggetBank, Run, evaluate
 from nuggeteval.data import Judgment, Scale
 from nuggeteval.formats.judgments import as_judgment_line, as_nugget_qrels, read_judgments
 from nuggeteval.formats.nuggetizer import read_assignments, write_assignments, write_nuggetizer_bank
@@ -61,6 +62,23 @@ def test_scores_of_assignments(cli, write, tmp_path):
     answers = write("answers", '{"run": "alpha", "topic": "q1", "text": "The Moon pulls."}')
     result = cli("score", "--judgments", judgments, "--bank", path, answers, "-m", "V,A,W,num_failed")
     assert [line.split()[2] for line in result.out.splitlines()] == ["1.0000", "0.3750", "0.5000", "1"]
+
+
+def test_NU17_partial_support_no_vital_nugget_and_a_failed_label(shared, write):
+    files, expected = CASES["NU17"]["files"], CASES["NU17"]["expected"]["values"]
+    path = write("assignments.jsonl", files["assignments.jsonl"])
+    qrels = as_nugget_qrels(read_assignments(path), "responses", path)
+    run = Run.of({topic: {"A": 1.0} for topic in ("t1", "t2", "t3")}, "A")
+    scores = evaluate("V_strict V A_strict A num_failed num_undefined", Inputs(qrels, run, read_bank(path)))
+    names = {"strict_vital": "V_strict", "vital": "V", "strict_all": "A_strict", "all": "A"}
+    for topic in ("t1", "t2"):
+        for theirs, ours in names.items():
+            value = expected[topic].get(theirs)
+            if isinstance(value, float):
+                assert scores.value("A", ours, topic) == pytest.approx(value, abs=1e-6)
+    assert scores.value("A", "V", "t2") is None
+    assert scores.value("A", "num_failed") == 1
+    assert "|failed 1|" in scores.signature
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
+from test_cases import CASES
 
 from nuggeteval import NuggetEvalError, ParameterError, UnknownNameError, problems
 from nuggeteval.formats.answers import read_answers
@@ -427,3 +428,11 @@ def test_errors_are_found_exactly_where_judgments_cannot_be_read(tmp_path_factor
     except NuggetEvalError:
         readable = False
     assert readable == (not errors)
+
+
+def test_AN12_a_broken_line_after_a_blank_one(shared, cli, tmp_path):
+    path = tmp_path / "answers.jsonl"
+    path.write_text(CASES["AN12"]["files"]["answers.jsonl"])
+    result = cli("validate", "answers", path)
+    assert result.code == 1
+    assert "answers.jsonl:3: error: not JSON" in result.out

@@ -23,7 +23,7 @@ def read_assignments(path: str) -> list[tuple[Judgment, Scale]]:
 
     Args:
         path: JSON lines ``{"qid", "run_id", "nuggets": [{"text", "importance", "assignment"}]}``; without ``run_id``
-            the file is the name of the run.
+            the file is the name of the run. Also ``topic``, ``run``, and nuggets with an ``id``.
 
     Raises:
         FormatError: naming file and line: no qid, no nuggets, a nugget without text, an unknown label.
@@ -38,24 +38,25 @@ def read_assignments(path: str) -> list[tuple[Judgment, Scale]]:
 
 
 def _judgments(record: dict[str, Any], name: str) -> list[tuple[Judgment, Scale]]:
-    topic, nuggets = record.get("qid"), record.get("nuggets")
+    topic, nuggets = record.get("qid", record.get("topic")), record.get("nuggets")
     if isinstance(topic, bool) or not isinstance(topic, str | int) or not isinstance(nuggets, list):
         raise DataError("an assignment has qid and nuggets")
     document = record.get("docid")
-    run = "" if document else str(record.get("run_id") or name)
+    run = "" if document else str(record.get("run_id") or record.get("run") or name)
     view, unit = ("documents", str(document)) if document else ("responses", unit_of_run(run))
     return [(_judgment(nugget, view, run, str(topic), unit), SCALE) for nugget in nuggets]
 
 
 def _judgment(nugget: Any, view: str, run: str, topic: str, unit: str) -> Judgment:
-    if not isinstance(nugget, dict) or not isinstance(nugget.get("text"), str):
+    named = nugget.get("id") if isinstance(nugget, dict) else None
+    if not isinstance(nugget, dict) or not isinstance(nugget.get("text", named), str):
         raise DataError(f"a nugget has a text (got {shorten(repr(nugget), 40)})")
     label = nugget.get("assignment")
     if label != FAILED and label not in LABELS:
         raise DataError(f"assignment must be one of {', '.join([*LABELS, FAILED])} (got {label!r})")
     grade, reason = (None, FAILED) if label == FAILED else (LABELS[label], "")
     return Judgment(
-        view, run, topic, unit, stable_id(topic, nugget["text"]), "nuggetizer", None, grade, reason,
+        view, run, topic, unit, named or stable_id(topic, nugget["text"]), "nuggetizer", None, grade, reason,
         str(nugget.get("reasoning") or ""),
     )  # fmt: skip
 
