@@ -16,6 +16,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -45,6 +46,8 @@ class Settings:
         budget: most that may be spent: tokens, or money where there are prices.
         prices: of a million tokens in and out.
         offline: answer from the cache alone.
+        batch_out: file for the questions that are not in the cache, which are then not asked, in OpenAI's form of
+            batches.
     """
 
     model: str
@@ -60,6 +63,7 @@ class Settings:
     budget: float | None = None
     prices: tuple[float, float] | None = None
     offline: bool = False
+    batch_out: str | None = None
 
     @property
     def host(self) -> str:
@@ -153,6 +157,24 @@ class Cache:
         for line in lines:
             self.put(str(line["key"]), Reply(*line["reply"]))
 
+    def load_batch(self, lines: Iterable[Mapping[str, Any]]) -> int:
+        """Take in the results of a batch; the number of questions that it has no reply to.
+
+        Raises:
+            JudgeError: a line that is no result.
+        """
+        failed = 0
+        for number, line in enumerate(lines, start=1):
+            response = line.get("response") or {}
+            if "custom_id" not in line or not isinstance(response, dict):
+                raise JudgeError(f"result {number} of the batch has no custom_id and response")
+            reply = _batch_reply(response.get("body"))
+            if reply is None or response.get("status_code") != 200:
+                failed += 1
+            else:
+                self.put(str(line["custom_id"]), reply)
+        return failed
+
     def close(self) -> None:
         """Close the file."""
         if self._connection:
@@ -175,7 +197,8 @@ class Chat:
         self.ledger = Ledger(prices=self.settings.prices)
         self._reserved = 0.0
         self._next_start = 0.0
-        if not self.settings.offline:
+        self.batched = 0
+        if not self.settings.offline and not self.settings.batch_out:
             self._key = _api_key(self.settings)
 
     def key(self, request: Request) -> str:
@@ -188,7 +211,8 @@ class Chat:
         """Ask questions, at most ``concurrency`` at a time.
 
         Yields:
-            (index, reply) in the order in which replies come; those in the cache first.
+            (index, reply) in the order in which replies come; those in the cache first. Questions that go into a batch
+            have no reply yet, and are counted in ``batched``.
 
         Raises:
             JudgeError: the server refuses the key or cannot be reached, the budget is spent, or ``offline`` and a
@@ -202,10 +226,37 @@ class Chat:
             else:
                 self.ledger.hits += 1
                 yield index, kept
+        if waiting and self.settings.batch_out:
+            self._write_batch([requests[index] for index in waiting], self.settings.batch_out)
+            return
         if waiting and self.settings.offline:
             raise JudgeError(f"{len(waiting)} replies are not in the cache, and the network is off (--offline)")
         if waiting:
             yield from self._ask_server(requests, waiting)
+
+    def _write_batch(self, requests: Sequence[Request], path: str) -> None:
+        """Write questions as a batch; the first ones of this chat begin the file."""
+        lines = []
+        for request in requests:
+            line = {
+                "custom_id": self.key(request),
+                "method": "POST",
+                "url": "/v1/chat/completions",
+                "body": {**self._options(request), "messages": _as_messages(request)},
+            }
+            lines.append(json.dumps(line, ensure_ascii=False) + "\n")
+        try:
+            with Path(path).open("a" if self.batched else "w", encoding="utf-8") as file:
+                file.writelines(lines)
+        except OSError as error:
+            raise JudgeError(f"{path} cannot be written: {error.strerror or error}") from error
+        self.batched += len(lines)
+
+    def _options(self, request: Request) -> dict[str, Any]:
+        """What is said to the server beside the messages."""
+        s = self.settings
+        seed = {} if s.seed is None else {"seed": s.seed + request.vote}
+        return {"model": s.model, "temperature": s.temperature, "max_tokens": s.max_tokens, **seed}
 
     def _ask_server(self, requests: Sequence[Request], waiting: list[int]) -> Iterator[tuple[int, Reply]]:
         """Ask what is not in the cache; what is under way when something ends it is still taken in."""
@@ -287,13 +338,10 @@ class Chat:
         import openai
 
         s = self.settings
-        messages = [{"role": role, "content": content} for role, content in request.messages]
-        seed = {} if s.seed is None else {"seed": s.seed + request.vote}
+        messages: Any = _as_messages(request)
         self.ledger.calls += 1
         try:
-            completion = await client.chat.completions.create(
-                model=s.model, messages=messages, temperature=s.temperature, max_tokens=s.max_tokens, **seed
-            )
+            completion = await client.chat.completions.create(messages=messages, **self._options(request))
         except openai.APIStatusError as error:
             return self._refused(request, error, last)
         except openai.APITimeoutError:
@@ -330,6 +378,20 @@ class Chat:
     def _keep(self, request: Request, reply: Reply) -> Reply:
         self.cache.put(self.key(request), reply)
         return reply
+
+
+def _as_messages(request: Request) -> list[dict[str, str]]:
+    return [{"role": role, "content": content} for role, content in request.messages]
+
+
+def _batch_reply(body: Any) -> Reply | None:
+    """The reply in the body of a result; None where it has another shape."""
+    try:
+        choice = body["choices"][0]
+        text, finish = choice["message"].get("content") or "", str(choice.get("finish_reason") or "")
+    except (TypeError, KeyError, IndexError, AttributeError):
+        return None
+    return Reply(str(text), finish, "" if str(text).strip() else f"empty reply ({finish or 'no finish reason'})")
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[Reply]]) -> None:

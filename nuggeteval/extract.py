@@ -133,7 +133,8 @@ def by_model(
     told = [answer for answer in answers if answer.text.strip()]
     requests = [Request((("user", _fill(template, answer, queries or {})),)) for answer in told]
     replies = dict(chat.ask_all(requests))
-    first = [_check(answer, replies[index]) for index, answer in enumerate(told)]
+    # Questions that went into a batch have no reply yet.
+    first = [_check(answer, replies.get(index, Reply("", "", "in the batch"))) for index, answer in enumerate(told)]
     again = [index for index, extraction in enumerate(first) if extraction.rejected]
     corrections = [_correction(requests[index], replies[index], first[index]) for index in again]
     for number, reply in chat.ask_all(corrections):

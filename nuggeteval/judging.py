@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
@@ -97,7 +97,10 @@ def judge_units(
     judged = {path: _known(path, judge, view, not dry_run) for path in banks}
     for path, judgments in judged.items():
         check_texts(judgments, units, banks[path], path)
-    known = Counter((path, j.topic, j.unit, j.nugget) for path, judgments in judged.items() for j in judgments)
+    known: dict[tuple[str, str, str, str], set[int]] = {}
+    for path, judgments in judged.items():
+        for judgment in judgments:
+            known.setdefault((path, judgment.topic, judgment.unit, judgment.nugget), set()).add(judgment.vote)
     failed_before = sum(judgment.grade is None for judgments in judged.values() for judgment in judgments)
     votes = int(judge.params.get("votes", 1))
     ignored = dict.fromkeys(unit.topic for unit in units if not any(b.nuggets.get(unit.topic) for b in banks.values()))
@@ -107,7 +110,7 @@ def judge_units(
     for path, unit, nugget in _pairs(units, banks):
         pairs += 1
         pair = _Pair(path, unit, nugget.id)
-        if known[pair.key] < votes:
+        if len(known.get(pair.key, ())) < votes:
             texts = _squeezed(unit.text), _squeezed(nugget.text)
             if texts not in waiting:
                 items.append(Item(unit.text, nugget.text))
@@ -195,20 +198,17 @@ def _ask(
     work: Sequence[tuple[Item, Sequence[_Pair]]],
     judge: Judge,
     view: str,
-    known: Mapping[tuple[str, str, str, str], int],
+    known: Mapping[tuple[str, str, str, str], Collection[int]],
     progress: Callable[[int, int], None] | None,
 ) -> int:
-    """Ask the judge and write each verdict for all pairs that it is for; the number of failed pairs.
-
-    Votes come in their order, so that a pair with n votes lacks those from n on.
-    """
+    """Ask the judge and write each verdict for all pairs that lack its vote; the number of failed pairs."""
     total = len(work) * int(judge.params.get("votes", 1))
     failed = 0
     with ExitStack() as stack:
         paths = dict.fromkeys(pair.path for _, pairs in work for pair in pairs)
         files = {path: stack.enter_context(_append_to(path)) for path in paths}
         for done, (index, verdict) in enumerate(judge([item for item, _ in work]), start=1):
-            pairs = [pair for pair in work[index][1] if known.get(pair.key, 0) <= verdict.vote]
+            pairs = [pair for pair in work[index][1] if verdict.vote not in known.get(pair.key, ())]
             texts = _hash(work[index][0].unit) + _hash(work[index][0].nugget)
             failed += len(pairs) * (verdict.grade is None)
             for pair in pairs:

@@ -489,3 +489,68 @@ def test_killed_at_20_moments_nothing_written_is_asked_again(tmp_path, write):
     keys = [judgment.key for judgment, _ in read_judgments(str(out))]
     assert len(keys) == len(set(keys)) == 100
     assert asked <= 100 + 20 * 4
+
+
+# --- batches ---------------------------------------------------------------------------------------
+
+
+def test_a_batch_out_and_in(cli, write, tmp_path, monkeypatch):
+    """What goes into the batch and comes back gives the verdicts that the server would have given."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    bank = write("b", '{"id": "t", "nuggets": [{"nugget_id": "1", "text": "one"}, {"nugget_id": "2", "text": "two"}]}')
+    answers = write("a", '{"run": "A", "topic": "t", "text": "one"}')
+    out, cache, batch = tmp_path / "j", tmp_path / "cache", tmp_path / "batch"
+    base = ("judge", bank, answers, "--judge", "yesno", "--model", "m", "--votes", "2", "--cache", cache, "-o", out)
+    first = cli(*base, "--batch-out", batch)
+    assert first.code == 0, first.err
+    assert "4 questions are in" in first.err
+    assert not out.exists() or not out.read_text()
+    lines = [json.loads(line) for line in batch.read_text().splitlines()]
+    assert {line["url"] for line in lines} == {"/v1/chat/completions"}
+    assert sorted(line["body"]["seed"] for line in lines) == [42, 42, 43, 43]
+    assert len({line["custom_id"] for line in lines}) == 4
+    assert all(len(line["custom_id"]) <= 64 for line in lines)
+
+    def result(line, content, status=200):
+        body = {"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}
+        return {"custom_id": line["custom_id"], "response": {"status_code": status, "body": body}, "error": None}
+
+    results = [result(line, "maybe") if number == 0 else result(line, "Yes") for number, line in enumerate(lines[:3])]
+    results.append(result(lines[3], "Yes", 500))
+    done = write("results", "".join(json.dumps(line) + "\n" for line in results))
+    second = cli(*base, "--batch-in", done, "--batch-out", tmp_path / "next")
+    assert "1 questions have no reply, and are asked again" in second.err
+    # The reply without a verdict is asked again as another attempt, the failed one as it was.
+    again = [json.loads(line) for line in (tmp_path / "next").read_text().splitlines()]
+    assert len(again) == 2
+    assert lines[3]["custom_id"] in {line["custom_id"] for line in again}
+    assert len(read_judgments(str(out))) == 2
+    rest = write("rest", "".join(json.dumps(result(line, "No")) + "\n" for line in again))
+    third = cli(*base, "--batch-in", rest, "--offline")
+    assert third.code == 0, third.err
+    assert sorted((j.nugget, j.vote) for j, _ in read_judgments(str(out))) == [("1", 0), ("1", 1), ("2", 0), ("2", 1)]
+
+
+def test_a_batch_needs_a_cache_and_results(cli, write, tmp_path):
+    bank = write("b", '{"id": "t", "nuggets": [{"nugget_id": "1", "text": "one"}]}')
+    answers = write("a", '{"run": "A", "topic": "t", "text": "one"}')
+    base = (
+        "judge",
+        bank,
+        answers,
+        "--judge",
+        "yesno",
+        "--model",
+        "m",
+        "--base-url",
+        "http://127.0.0.1:9/v1",
+        "-o",
+        tmp_path / "j",
+    )
+    assert "--cache FILE" in cli(*base, "--batch-in", write("r", "{}")).err
+    assert "has no custom_id" in cli(*base, "--cache", tmp_path / "c", "--batch-in", write("r", "{}")).err
+    extracted = cli(
+        "extract", answers, "--by", "llm", "--model", "m", "--batch-out", tmp_path / "e", "-o", tmp_path / "n"
+    )
+    assert (extracted.code, (tmp_path / "n").exists()) == (0, False)
+    assert "1 questions are in" in extracted.err

@@ -14,13 +14,14 @@ from nuggeteval.registry import load, suggestion
 from nuggeteval.version import __version__
 
 if TYPE_CHECKING:
-    from nuggeteval.chat import Chat
+    from nuggeteval.chat import Cache, Chat
     from nuggeteval.judges import Judge
 
 __all__ = [
     "COMMANDS",
     "add_judge_options",
     "add_model_options",
+    "in_batch",
     "judge_for",
     "main",
     "make_chat",
@@ -172,6 +173,8 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     add("--price", type=float, nargs=2, metavar=("IN", "OUT"), help="of a million tokens in and out")
     add("--cache", metavar="FILE", help="keep replies in this file")
     add("--offline", action="store_true", help="answer from the cache alone")
+    add("--batch-out", metavar="FILE", help="ask nobody; write what is not in the cache as a batch (OpenAI's form)")
+    add("--batch-in", metavar="FILE", help="results of a batch, taken into the cache first")
 
 
 def make_chat(options: argparse.Namespace) -> Chat | None:
@@ -203,8 +206,36 @@ def make_chat(options: argparse.Namespace) -> Chat | None:
         budget=options.budget,
         prices=tuple(options.price) if options.price else None,
         offline=options.offline or options.dry_run,
+        batch_out=None if options.dry_run else options.batch_out,
     )
-    return Chat(settings, Cache(options.cache))
+    cache = Cache(options.cache)
+    if options.batch_in:
+        _take_batch(options, cache)
+    return Chat(settings, cache)
+
+
+def _take_batch(options: argparse.Namespace, cache: Cache) -> None:
+    """Put the results of a batch into the cache.
+
+    Raises:
+        ParameterError: there is no cache.
+    """
+    from nuggeteval.files import json_records, read_bytes
+
+    if not options.cache:
+        raise ParameterError("--batch-in fills a cache: --cache FILE")
+    raw = read_bytes(options.batch_in)
+    failed = cache.load_batch(record for _, record in json_records(raw, options.batch_in))
+    if failed:
+        note(f"warning: {options.batch_in}: {failed} questions have no reply, and are asked again")
+
+
+def in_batch(chat: Chat | None, options: argparse.Namespace) -> bool:
+    """Whether questions wait in a batch, so that nothing is whole yet; says what to do with it."""
+    if chat is None or not chat.batched:
+        return False
+    note(f"{chat.batched} questions are in {options.batch_out}; come back with --batch-in RESULTS and the same options")
+    return True
 
 
 def judge_for(options: argparse.Namespace, view: str, texts: Sequence[str], chat: Chat | None) -> Judge:

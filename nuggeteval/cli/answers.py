@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nuggeteval.chat import Chat
-from nuggeteval.cli import add_judge_options, judge_for, make_chat, make_folder, note, progress_bar, write_lines
+from nuggeteval.cli import (
+    add_judge_options,
+    in_batch,
+    judge_for,
+    make_chat,
+    make_folder,
+    note,
+    progress_bar,
+    write_lines,
+)
 from nuggeteval.data import Answer, NuggetBank, Scores
 from nuggeteval.errors import ParameterError
 from nuggeteval.extract import by_sentence
@@ -104,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
                 note(message)
     if chat and not options.quiet:
         note(str(chat.ledger))
-    if not options.dry_run:
+    if not options.dry_run and not in_batch(chat, options):
         for gold in golds:
             _report(gold, answers, views, strata, options)
     return 0

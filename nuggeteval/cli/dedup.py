@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from nuggeteval.cli import add_judge_options, judge_for, make_chat, note, progress_bar
+from nuggeteval.cli import add_judge_options, in_batch, judge_for, make_chat, note, progress_bar
 from nuggeteval.dedup import KEEP, RULES, deduplicate, pairs_to_judge
 from nuggeteval.formats.nuggets import read_bank, write_bank
 from nuggeteval.judges import TABLE
@@ -44,6 +44,8 @@ def run(options: argparse.Namespace) -> int:
     judge = judge_for(options, "nuggets", bank.texts(), chat)
     show = progress_bar("pairs", options.quiet)
     reduced = deduplicate(bank, judge, options.rule, options.keep, show)
+    if in_batch(chat, options):
+        return 0
     write_bank(reduced, options.out)
     if not options.quiet:
         emptied = [topic for topic, nuggets in bank.nuggets.items() if nuggets and not reduced.nuggets[topic]]

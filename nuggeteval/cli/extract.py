@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from nuggeteval.cli import add_model_options, make_chat, note, read_prompt
+from nuggeteval.cli import add_model_options, in_batch, make_chat, note, read_prompt
 from nuggeteval.errors import ParameterError
 from nuggeteval.extract import Extraction, by_model, by_sentence
 from nuggeteval.files import write_text
@@ -60,6 +60,8 @@ def run(options: argparse.Namespace) -> int:
         return 0
     queries = read_queries(options.queries) if options.queries else None
     found = list(by_model(answers, chat, queries, read_prompt(options)))
+    if in_batch(chat, options):
+        return 0
     write_text(options.out, "".join(_lines(found)))
     spans, rejected = (
         sum(len(part) for part in parts) for parts in zip(*((e.spans, e.rejected) for e in found), strict=True)

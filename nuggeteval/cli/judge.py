@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from nuggeteval.cli import add_judge_options, judge_for, make_chat, note, progress_bar
+from nuggeteval.cli import add_judge_options, in_batch, judge_for, make_chat, note, progress_bar
 from nuggeteval.data import Unit
 from nuggeteval.errors import ParameterError, listed
 from nuggeteval.formats.answers import read_answers
@@ -24,6 +24,8 @@ examples:
   nuggeteval judge BANK.jsonl responses.json --judge lexical --threshold 0.5 -o judgments.jsonl
   nuggeteval judge BANK.jsonl ANSWERS --judge nli --view nuggets -o judgments.jsonl
   nuggeteval judge BANK.jsonl ANSWERS --judge yesno --model gpt-4o --cache replies.db --dry-run -o judgments.jsonl
+  nuggeteval judge BANK.jsonl ANSWERS --judge yesno --model NAME --cache replies.db --batch-out batch.jsonl -o j.jsonl
+  nuggeteval judge BANK.jsonl ANSWERS --judge yesno --model NAME --cache replies.db --batch-in results.jsonl -o j.jsonl
   nuggeteval judge BANK.jsonl ANSWERS --judge support --model NAME --base-url http://localhost:8000/v1 -o j.jsonl
   nuggeteval judge BANK.jsonl DOCUMENTS.jsonl --view documents --pool RUN... --depth 20 -o judgments.jsonl
   nuggeteval score --judgments judgments.jsonl --bank BANK.jsonl responses.json -m Recall_NtR
@@ -60,6 +62,7 @@ def run(options: argparse.Namespace) -> int:
     outcome = judge_units(units, {options.out: bank}, judge, options.view, show, options.dry_run)
     if chat and not options.quiet:
         note(str(chat.ledger))
+    in_batch(chat, options)
     if not options.quiet:
         for message in (*bank.notes, *outcome.notes(options.view)):
             note(message)
