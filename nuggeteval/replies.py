@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["LABELS", "clean", "is_refusal", "parse_labels", "parse_rating", "parse_yes_no", "spoken"]
+__all__ = ["LABELS", "YES_NO", "clean", "is_refusal", "parse_labels", "parse_rating", "parse_yes_no", "spoken"]
 
 _THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _THOUGHT_END = re.compile(r".*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
@@ -31,6 +32,10 @@ _WORDS = {"yes": True, "true": True, "no": False, "false": False}
 
 LABELS = {"not_support": 0, "partial_support": 1, "support": 2}
 """Label of the support judge -> grade."""
+
+
+YES_NO = {"yes": 1, "true": 1, "no": 0, "false": 0}
+"""Label of a yes-or-no judge -> grade."""
 
 
 def spoken(reply: str) -> str:
@@ -77,29 +82,34 @@ def parse_rating(reply: str, top: int = 5) -> int | None:
     return whole[0] if whole and whole[0] <= top else None
 
 
-def parse_labels(reply: str, number: int) -> dict[int, int]:
+def parse_labels(reply: str, number: int, labels: Mapping[str, int] = LABELS) -> dict[int, int]:
     """Grades of a list of nuggets, from 0: an object from position (from 1) to label, or a full list of labels.
 
     A list of another length is no answer: nobody knows which label is whose.
+
+    Args:
+        reply: of the model.
+        number: of nuggets.
+        labels: label -> grade.
     """
     text = clean(reply)
     for match in _OBJECT.finditer(text):
         entries = _literal(match.group())
         if isinstance(entries, dict):
-            places = {int(key) - 1: _label(value) for key, value in entries.items() if str(key).isdigit()}
+            places = {int(key) - 1: _label(value, labels) for key, value in entries.items() if str(key).isdigit()}
             known = {place: grade for place, grade in places.items() if grade is not None and 0 <= place < number}
             if known:
                 return known
     for match in _LIST.finditer(text):
         entries = _literal(match.group())
         if isinstance(entries, list) and len(entries) == number:
-            grades = [_label(entry) for entry in entries]
+            grades = [_label(entry, labels) for entry in entries]
             return {place: grade for place, grade in enumerate(grades) if grade is not None}
     return {}
 
 
-def _label(value: Any) -> int | None:
-    return LABELS.get(str(value).strip().lower().replace(" ", "_").replace("-", "_"))
+def _label(value: Any, labels: Mapping[str, int]) -> int | None:
+    return labels.get(str(value).strip().lower().replace(" ", "_").replace("-", "_"))
 
 
 def _object_values(text: str) -> list[Any]:

@@ -13,7 +13,8 @@ from test_cases import CASES
 
 from nuggeteval import JudgeError, ParameterError
 from nuggeteval.chat import Cache, Chat, Ledger, Request, Settings
-from nuggeteval.formats.judgments import open_judgments, read_judgments
+from nuggeteval.data import Judgment, Scale
+from nuggeteval.formats.judgments import as_judgment_line, as_nugget_qrels, open_judgments, read_judgments
 from nuggeteval.judges import Item, make
 from nuggeteval.replies import clean, parse_labels, parse_rating, parse_yes_no
 
@@ -554,3 +555,38 @@ def test_a_batch_needs_a_cache_and_results(cli, write, tmp_path):
     )
     assert (extracted.code, (tmp_path / "n").exists()) == (0, False)
     assert "1 questions are in" in extracted.err
+
+
+def test_several_nuggets_in_a_call(tmp_path):
+    """Five nuggets, three a call: the first reply leaves one out, which is asked again alone."""
+    items = [Item("x", f"fact {number}") for number in range(5)]
+    replies = {
+        "1. fact 0": [{"content": '{"1": "yes", "2": "no"}'}],
+        "1. fact 3": [{"content": '["no", "Yes"]'}],
+        "1. fact 2": [{"content": '```json\\n{"1": true}\\n```'}],
+    }
+    with serving(scripted(replies)) as server:
+        judge = make("yesno", "responses", [], chat=Chat(Settings("m", base_url=server.url)), per_call=3)
+        grades = {index: verdict.grade for index, verdict in judge(items)}
+    assert grades == {0: 1, 1: 0, 2: 1, 3: 0, 4: 1}
+    assert len(server.bodies) == 3
+    assert judge.params["per_call"] == 3
+    one = make("yesno", "responses", [], chat=Chat(Settings("m", base_url=server.url)))
+    assert one.params["prompt"] != judge.params["prompt"]
+    with pytest.raises(ParameterError, match="one nugget at a time"):
+        make("rubric", "responses", [], chat=Chat(Settings("m", base_url=server.url)), per_call=2)
+    with pytest.raises(ParameterError, match="there are no calls"):
+        make("lexical", "responses", ["x"], per_call=2)
+
+
+def test_votes_that_differ_are_counted(tmp_path):
+    lines = [
+        as_judgment_line(Judgment("responses", "A", "t", "A", nugget, "yesno", None, grade, vote=vote), Scale(1))
+        for nugget, grades in (("1", (1, 1, 0)), ("2", (0, 0, 0)))
+        for vote, grade in enumerate(grades)
+    ]
+    path = tmp_path / "j"
+    path.write_text("".join(lines))
+    qrels = as_nugget_qrels(read_judgments(str(path)), "responses", "j")
+    assert qrels.grade.tolist() == [1, 0]
+    assert qrels.notes == ("j: votes on 1 of 2 pairs of responses differ; the majority counts",)

@@ -150,6 +150,7 @@ def add_judge_options(parser: argparse.ArgumentParser, judges: Iterable[str]) ->
     parser.add_argument("--judge", choices=tuple(judges), default="lexical", help="who judges (lexical)")
     parser.add_argument("--threshold", type=float, metavar="X", help="least score that is a yes (the judge's own)")
     parser.add_argument("--votes", type=int, default=1, metavar="N", help="ask a model N times; the majority counts")
+    parser.add_argument("--per-call", type=int, metavar="K", help="nuggets in one call, for yesno (1) and support (10)")
     parser.add_argument("--quiet", action="store_true", help="no progress, warnings or summary on stderr")
     add_model_options(parser)
 
@@ -247,7 +248,8 @@ def judge_for(options: argparse.Namespace, view: str, texts: Sequence[str], chat
     from nuggeteval.judges import make
 
     model = None if chat else options.model
-    return make(options.judge, view, texts, options.threshold, chat, options.votes, read_prompt(options), model)
+    prompt = read_prompt(options)
+    return make(options.judge, view, texts, options.threshold, chat, options.votes, prompt, model, options.per_call)
 
 
 def read_prompt(options: argparse.Namespace) -> str | None:

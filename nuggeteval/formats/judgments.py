@@ -175,8 +175,12 @@ def as_nugget_qrels(judgments: Sequence[tuple[Judgment, Scale]], view: str, name
     )
     failed = [topic for (topic, _, _), grade in zip(cells, grades, strict=True) if grade is None]
     counts = np.bincount([qrels.topic_index[topic] for topic in failed], minlength=len(topics))
+    split = sum(len({vote.grade for vote in votes}) > 1 for votes in cells.values())
+    notes = (f"{name}: votes on {split} of {len(cells)} pairs of {view} differ; the majority counts",) if split else ()
     judges = sorted({judge_name(judgment) for judgment, _ in chosen})
-    return replace(qrels, view=view, scale=scales.pop(), failed=counts.astype(np.int64), judge=",".join(judges))
+    return replace(
+        qrels, view=view, scale=scales.pop(), failed=counts.astype(np.int64), judge=",".join(judges), notes=notes
+    )
 
 
 def judge_name(judgment: Judgment) -> str:

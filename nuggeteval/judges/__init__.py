@@ -59,6 +59,13 @@ CHATTING = ("yesno", "support", "rubric")
 """Judges that ask a language model."""
 
 
+LISTING = {
+    "yesno": "nuggeteval.judges.llm:YesNoListJudge",
+    "support": "nuggeteval.judges.llm:SupportJudge",
+}
+"""Judges that can be asked about several nuggets at once -> the class that does."""
+
+
 def make(
     name: str,
     view: str,
@@ -68,6 +75,7 @@ def make(
     votes: int = 1,
     prompt: str | None = None,
     model: str | None = None,
+    per_call: int | None = None,
 ) -> Judge:
     """A judge by name.
 
@@ -78,6 +86,7 @@ def make(
         threshold: least score that is a yes; None for the judge's own.
         chat: the door to a language model, for the judges that need one.
         votes, prompt: for the same.
+        per_call: nuggets in one question to a language model, for yesno (1) and support (10).
         model: a folder or a name on the Hugging Face hub, for the nli judge.
 
     Raises:
@@ -92,8 +101,14 @@ def make(
             raise ParameterError(f"the {name} judge asks a language model: --model NAME (and --base-url URL) names it")
         if threshold is not None:
             raise ParameterError(f"the {name} judge gives grades, no scores: it has no threshold")
-        made = judge(chat, prompt, votes)
+        if per_call is not None and name not in LISTING:
+            raise ParameterError(f"the {name} judge is asked about one nugget at a time")
+        if per_call is not None and per_call > 1:
+            judge = lookup(LISTING, name, "judge")
+        made = judge(chat, prompt, votes, per_call)
         return made
+    if per_call is not None:
+        raise ParameterError(f"the {name} judge asks no language model: there are no calls")
     if prompt is not None:
         raise ParameterError(f"the {name} judge reads no prompt")
     if votes != 1:

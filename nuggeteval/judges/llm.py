@@ -11,9 +11,9 @@ from nuggeteval.chat import Chat, Reply, Request
 from nuggeteval.data import Scale
 from nuggeteval.errors import ParameterError
 from nuggeteval.judges import Item, Verdict
-from nuggeteval.replies import is_refusal, parse_labels, parse_rating, parse_yes_no
+from nuggeteval.replies import LABELS, YES_NO, is_refusal, parse_labels, parse_rating, parse_yes_no
 
-__all__ = ["Estimate", "RubricJudge", "SupportJudge", "YesNoJudge"]
+__all__ = ["Estimate", "RubricJudge", "SupportJudge", "YesNoJudge", "YesNoListJudge"]
 
 ATTEMPTS = 3
 """Times that a question is asked, where the reply holds no verdict."""
@@ -46,25 +46,31 @@ class LlmJudge:
         chat: the door to the model.
         prompt: the prompt, if not our own, with the fields that ours has.
         votes: times that each question is asked, as votes of their own.
+        per_call: nuggets of one unit that are asked about in one call; None for the judge's own.
 
     Raises:
-        ParameterError: fewer votes than one, or a prompt without its fields.
+        ParameterError: fewer votes or nuggets than one, or a prompt without its fields.
     """
 
     name = ""
+    file = ""
     scale = Scale(1)
     fields = ("{unit}", "{nugget}")
     batch = 1
     parse: Callable[[str], int | None]
 
-    def __init__(self, chat: Chat, prompt: str | None = None, votes: int = 1) -> None:
+    def __init__(self, chat: Chat, prompt: str | None = None, votes: int = 1, per_call: int | None = None) -> None:
         self._chat, self._votes = chat, votes
-        self._prompt = prompt or files("nuggeteval.judges").joinpath(f"prompts/{self.name}.txt").read_text("utf-8")
+        self._per_call = self.batch if per_call is None else per_call
+        self._prompt = prompt or files("nuggeteval.judges").joinpath(f"prompts/{self.file or self.name}.txt").read_text(
+            "utf-8"
+        )
         missing = [name for name in self.fields if name not in self._prompt]
         if missing:
             raise ParameterError(f"the prompt of the {self.name} judge lacks {', '.join(missing)}")
-        if votes < 1:
-            raise ParameterError(f"votes must be at least 1 (got {votes})")
+        for what, value in (("votes", votes), ("nuggets a call", self._per_call)):
+            if value < 1:
+                raise ParameterError(f"{what} must be at least 1 (got {value})")
         s = chat.settings
         self.params: Mapping[str, Any] = {
             "model": s.model,
@@ -74,6 +80,7 @@ class LlmJudge:
             "max_tokens": s.max_tokens,
             "prompt": hashlib.sha256(self._prompt.encode()).hexdigest()[:12],
             **({"votes": votes} if votes > 1 else {}),
+            **({"per_call": self._per_call} if self._per_call != type(self).batch or self.file else {}),
         }
 
     def estimate(self, items: Sequence[Item]) -> Estimate:
@@ -115,8 +122,8 @@ class LlmJudge:
             by_unit.setdefault(items[index].unit, []).append(index)
         questions = []
         for unit, members in by_unit.items():
-            for begin in range(0, len(members), self.batch):
-                part = tuple(members[begin : begin + self.batch])
+            for begin in range(0, len(members), self._per_call):
+                part = tuple(members[begin : begin + self._per_call])
                 text = self._fill(unit, [items[index].nugget for index in part])
                 questions.append(_Question(part, Request((("user", text),), vote, attempt)))
         return questions
@@ -178,13 +185,12 @@ class RubricJudge(LlmJudge):
     parse = staticmethod(parse_rating)
 
 
-class SupportJudge(LlmJudge):
-    """Ten nuggets a call, not / partial / full support (AutoNuggetizer); items left out are asked again."""
+class ListJudge(LlmJudge):
+    """Several nuggets of one unit a call; those that a reply leaves out are asked again."""
 
-    name = "support"
-    scale = Scale(2)
     fields = ("{unit}", "{nuggets}")
     batch = 10
+    labels: Mapping[str, int]
 
     def _fill(self, unit: str, nuggets: Sequence[str]) -> str:
         numbered = "\n".join(f"{number}. {' '.join(text.split())}" for number, text in enumerate(nuggets, start=1))
@@ -192,4 +198,20 @@ class SupportJudge(LlmJudge):
         return _replace(prompt, {"{unit}": unit, "{nuggets}": numbered})
 
     def _grades(self, reply: Reply, question: _Question) -> dict[int, int]:
-        return {} if reply.reason else parse_labels(reply.text, len(question.items))
+        return {} if reply.reason else parse_labels(reply.text, len(question.items), self.labels)
+
+
+class SupportJudge(ListJudge):
+    """Lists of nuggets: not / partial / full support (AutoNuggetizer)."""
+
+    name = "support"
+    scale = Scale(2)
+    labels = LABELS
+
+
+class YesNoListJudge(ListJudge):
+    """Lists of nuggets, yes or no: fewer calls than the judge of single nuggets, which the paper has."""
+
+    name = "yesno"
+    file = "yesno_list"
+    labels = YES_NO
