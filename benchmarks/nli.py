@@ -1,9 +1,10 @@
 """CPU time of entailment in batches of like lengths beside one pair at a time: only the ratio means anything.
 
-    python benchmarks/nli.py [--rounds 3] [--pairs 400] [--hidden 128] [--layers 4] [--threads 1]
+    python benchmarks/nli.py [BANK ANSWERS] [--rounds 3] [--pairs 400] [--hidden 128] [--layers 4] [--threads 1]
 
-A model of the make of DeBERTa-v3 with random weights and texts of random words, both from a seed; nothing is
-downloaded. Process CPU time, the least of several interleaved rounds. Needs the extra nli.
+A model of the make of DeBERTa-v3 with random weights, and pairs of an extracted nugget and a gold nugget: of the first
+run of ANSWERS, evenly chosen, or else of random words; both from a seed. Nothing is downloaded. Process CPU time, the
+least of several interleaved rounds. Needs the extra nli.
 """
 
 from __future__ import annotations
@@ -12,11 +13,15 @@ import argparse
 import platform
 import random
 import time
+import zlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from nuggeteval.formats.answers import read_answers
+from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.models import NliModel
+from nuggeteval.units import units_of
 
 WORDS = [f"w{index}" for index in range(5000)]
 SPECIAL = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
@@ -57,6 +62,20 @@ def make_pairs(number: int) -> list[tuple[str, str]]:
     return [(text(60), text(25)) for _ in range(number)]
 
 
+def read_pairs(bank: str, answers: str, number: int) -> list[tuple[str, str]]:
+    """Pairs of one run, evenly chosen among all; every word is a number of the vocabulary, so that lengths are real."""
+    gold, runs = read_bank(bank).without_blank(), read_answers(answers)
+    units = units_of((answer for answer in runs if answer.run == runs[0].run), "nuggets")
+    pairs = [(unit.text, nugget.text) for unit in units for nugget in gold.nuggets.get(unit.topic, ())]
+    print(f"{len(pairs)} pairs of {runs[0].run}, of which {min(number, len(pairs))}")
+    chosen = pairs[:: max(1, len(pairs) // number)][:number]
+    return [(_known(premise), _known(hypothesis)) for premise, hypothesis in chosen]
+
+
+def _known(text: str) -> str:
+    return " ".join(WORDS[zlib.crc32(word.encode()) % len(WORDS)] for word in text.split())
+
+
 def in_batches(model: NliModel, pairs: list[tuple[str, str]], tokens: int) -> dict[int, float]:
     """All at once."""
     return dict(model.entailment(pairs, tokens))
@@ -88,6 +107,7 @@ def main() -> None:
     import torch
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", metavar="BANK ANSWERS")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pairs", type=int, default=400)
     parser.add_argument("--hidden", type=int, default=128)
@@ -95,8 +115,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    model, pairs = make_model(options.hidden, options.layers), make_pairs(options.pairs)
-    shape = f"{options.pairs} pairs, {options.layers} layers of {options.hidden}, {options.threads} threads"
+    model = make_model(options.hidden, options.layers)
+    pairs = read_pairs(*options.files, options.pairs) if options.files else make_pairs(options.pairs)
+    shape = f"{len(pairs)} pairs, {options.layers} layers of {options.hidden}, {options.threads} threads"
     print(f"Python {platform.python_version()}, torch {torch.__version__}, CPU seconds, least of {options.rounds}")
     compare(
         f"entailment: {shape}",

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
 from nuggeteval.chat import Chat, Reply, Request
-from nuggeteval.data import Answer
+from nuggeteval.data import Answer, Nugget, NuggetBank
 from nuggeteval.errors import ParameterError
+from nuggeteval.ids import stable_id
 from nuggeteval.replies import spoken
 from nuggeteval.text import sentences
 
-__all__ = ["Extraction", "Span", "by_model", "by_sentence", "find_span", "parse_nuggets"]
+__all__ = ["Extraction", "Span", "as_bank", "by_model", "by_sentence", "find_span", "parse_nuggets"]
 
 _MARKER = re.compile(r"^\s*(?:[-*\u2022]|\d{1,3}[.)])\s+")
 _NOTHING = re.compile(r"^\W*no nuggets?\W*$", re.IGNORECASE)
@@ -55,6 +56,17 @@ def by_sentence(answer: Answer) -> tuple[str, ...]:
     if answer.sentences:
         return tuple(sentence.text for sentence in answer.sentences)
     return tuple(sentences(answer.text))
+
+
+def as_bank(answers: Iterable[Answer], name: str) -> NuggetBank:
+    """The extracted nuggets of all answers (or passages) to a topic as a bank; the same text is one nugget."""
+    found: dict[str, dict[str, Nugget]] = {}
+    for answer in answers:
+        nuggets = found.setdefault(answer.topic, {})
+        for text in answer.nuggets or ():
+            identifier = stable_id(answer.topic, text)
+            nuggets.setdefault(identifier, Nugget(identifier, text))
+    return NuggetBank(name, {topic: tuple(nuggets.values()) for topic, nuggets in found.items()})
 
 
 def parse_nuggets(reply: str) -> list[str]:

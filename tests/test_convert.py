@@ -120,6 +120,21 @@ def test_banks(cli, write, tmp_path):
     assert [nugget.id for nugget in again.nuggets["7_1"]] == [stable_id("7_1", "one"), stable_id("7_1", "three")]
 
 
+def test_a_bank_of_extracted_nuggets(cli, write, tmp_path):
+    passages = write(
+        "p",
+        "".join(
+            json.dumps({"run": p, "topic": "t", "text": x}) + "\n"
+            for p, x in (("p1", "One. Two."), ("p2", "Two. Three."))
+        ),
+    )
+    nuggets, bank = tmp_path / "n", tmp_path / "b"
+    assert cli("extract", passages, "-o", nuggets).code == 0
+    assert "3 nuggets of 1 topics" in cli("convert", nuggets, bank, "--to", "bank").err
+    assert [nugget.text for nugget in read_bank(str(bank)).nuggets["t"]] == ["One.", "Two.", "Three."]
+    assert cli("dedup", bank, "-o", tmp_path / "d").code == 0
+
+
 cells = st.dictionaries(
     st.tuples(st.sampled_from("tuv"), st.sampled_from(["A", "B b/%", "C"]), st.sampled_from("123")),
     st.integers(0, 2),

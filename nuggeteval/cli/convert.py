@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from nuggeteval.cli import note
 from nuggeteval.data import VIEWS, Judgment, NuggetBank, Scale, unit_of_run
 from nuggeteval.errors import DataError, ParameterError
+from nuggeteval.extract import as_bank
 from nuggeteval.files import json_records, read_bytes, write_text
 from nuggeteval.formats.answers import read_answers, write_answers
 from nuggeteval.formats.judgments import as_judgment_line, as_nugget_qrels, read_judgments
@@ -29,11 +30,12 @@ examples:
   nuggeteval convert assignments.jsonl judgments.jsonl --to judgments
   nuggeteval convert judgments.jsonl assignments.jsonl --to assignments --bank BANK.jsonl
   nuggeteval convert gold.json BANK.jsonl --to bank
+  nuggeteval convert nuggets.jsonl BANK.jsonl --to bank
   nuggeteval convert answers.json ONE.run --to run --view nuggets
 
 to judgments or qrels: from judgments, qrels, labels of people, or nuggetizer's assignments (qrels also from topics of
-iKAT: statements). to bank or nuggetizer: from any bank. to answers: from any answers, as TREC RAG 2025 has them.
-to run: the units of answers of one run, to be scored against the qrels of their view.
+iKAT: statements). to bank or nuggetizer: from any bank, or from extracted nuggets. to answers: from any answers, as
+TREC RAG 2025 has them. to run: the units of answers of one run, to be scored against the qrels of their view.
 """
 
 
@@ -131,11 +133,22 @@ def _to_assignments(options: argparse.Namespace) -> str:
 
 def _bank_writer(write: Callable[[NuggetBank, str], None]) -> Callable[[argparse.Namespace], str]:
     def convert(options: argparse.Namespace) -> str:
-        bank = read_bank(options.source)
+        extracted = _has_extracted_nuggets(options.source)
+        bank = as_bank(read_answers(options.source), options.source) if extracted else read_bank(options.source)
         write(bank, options.out)
         return f"{len(bank)} nuggets of {len(bank.nuggets)} topics"
 
     return convert
+
+
+def _has_extracted_nuggets(path: str) -> bool:
+    """Whether a file holds nuggets that were extracted: texts alone."""
+    raw = read_bytes(path)
+    if raw.lstrip()[:1] not in (b"{", b"["):
+        return False
+    _, first = next(json_records(raw, path), (0, {}))
+    nuggets = first.get("nuggets")
+    return isinstance(nuggets, list) and bool(nuggets) and all(isinstance(nugget, str) for nugget in nuggets)
 
 
 def _to_answers(options: argparse.Namespace) -> str:
