@@ -166,13 +166,13 @@ class Cache:
         failed = 0
         for number, line in enumerate(lines, start=1):
             response = line.get("response") or {}
-            if "custom_id" not in line or not isinstance(response, dict):
+            if not isinstance(line.get("custom_id"), str) or not isinstance(response, dict):
                 raise JudgeError(f"result {number} of the batch has no custom_id and response")
             reply = _batch_reply(response.get("body"))
             if reply is None or response.get("status_code") != 200:
                 failed += 1
             else:
-                self.put(str(line["custom_id"]), reply)
+                self.put(line["custom_id"], reply)
         return failed
 
     def close(self) -> None:
@@ -197,9 +197,12 @@ class Chat:
         self.ledger = Ledger(prices=self.settings.prices)
         self._reserved = 0.0
         self._next_start = 0.0
-        self.batched = 0
-        if not self.settings.offline and not self.settings.batch_out:
-            self._key = _api_key(self.settings)
+        self._in_batch: set[str] = set()
+
+    @property
+    def batched(self) -> int:
+        """Number of questions that wait in a batch."""
+        return len(self._in_batch)
 
     def key(self, request: Request) -> str:
         """The hash of all that a reply depends on."""
@@ -236,10 +239,12 @@ class Chat:
 
     def _write_batch(self, requests: Sequence[Request], path: str) -> None:
         """Write questions as a batch; the first ones of this chat begin the file."""
+        self._check_batch(path)
+        new = {self.key(request): request for request in requests if self.key(request) not in self._in_batch}
         lines = []
-        for request in requests:
+        for key, request in new.items():
             line = {
-                "custom_id": self.key(request),
+                "custom_id": key,
                 "method": "POST",
                 "url": "/v1/chat/completions",
                 "body": {**self._options(request), "messages": _as_messages(request)},
@@ -250,7 +255,16 @@ class Chat:
                 file.writelines(lines)
         except OSError as error:
             raise JudgeError(f"{path} cannot be written: {error.strerror or error}") from error
-        self.batched += len(lines)
+        self._in_batch.update(new)
+
+    def _check_batch(self, path: str) -> None:
+        """Refuse to write over a file that is no batch."""
+        beginning = b'{"custom_id": '
+        file = Path(path)
+        if not self._in_batch and file.is_file() and file.stat().st_size:
+            with file.open("rb") as handle:
+                if handle.read(len(beginning)) != beginning:
+                    raise JudgeError(f"{path} is there already, and is no batch: it is left alone")
 
     def _options(self, request: Request) -> dict[str, Any]:
         """What is said to the server beside the messages."""
@@ -260,8 +274,8 @@ class Chat:
 
     def _ask_server(self, requests: Sequence[Request], waiting: list[int]) -> Iterator[tuple[int, Reply]]:
         """Ask what is not in the cache; what is under way when something ends it is still taken in."""
+        client = self._client(_api_key(self.settings))
         loop = asyncio.new_event_loop()
-        client = self._client()
         running: dict[asyncio.Task[Reply], int] = {}
         queue = list(reversed(waiting))
         end: JudgeError | None = None
@@ -291,12 +305,10 @@ class Chat:
         if end is not None:
             raise end
 
-    def _client(self) -> Any:
+    def _client(self, key: str) -> Any:
         from openai import AsyncOpenAI
 
-        return AsyncOpenAI(
-            api_key=self._key, base_url=self.settings.base_url, timeout=self.settings.timeout, max_retries=0
-        )
+        return AsyncOpenAI(api_key=key, base_url=self.settings.base_url, timeout=self.settings.timeout, max_retries=0)
 
     def _largest_cost(self, request: Request) -> float:
         """What a call can cost at most: a token is a byte at least, and the reply is as long as it may be."""
@@ -391,7 +403,9 @@ def _batch_reply(body: Any) -> Reply | None:
         text, finish = choice["message"].get("content") or "", str(choice.get("finish_reason") or "")
     except (TypeError, KeyError, IndexError, AttributeError):
         return None
-    return Reply(str(text), finish, "" if str(text).strip() else f"empty reply ({finish or 'no finish reason'})")
+    if not isinstance(text, str):
+        return None
+    return Reply(text, finish, "" if text.strip() else f"empty reply ({finish or 'no finish reason'})")
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[Reply]]) -> None:

@@ -31,6 +31,7 @@ class Outcome:
         ignored: topics of units that the bank has no nugget for.
         estimate: what asking would take, after a dry run.
         truncated: pairs that were too long for the judge's model, and lost their end.
+        dry_run: whether nobody was asked.
     """
 
     pairs: int
@@ -40,13 +41,14 @@ class Outcome:
     ignored: tuple[str, ...]
     estimate: str = ""
     truncated: int = 0
+    dry_run: bool = False
 
     def notes(self, view: str) -> list[str]:
         """What was done, in sentences."""
-        asked = f"{self.asked} distinct pairs of texts asked, {self.failed} failed"
+        asked = f"{self.asked} distinct pairs of texts {'to ask' if self.dry_run else 'asked'}, {self.failed} failed"
         notes = [f"{view}: {self.pairs} pairs, {self.known} already judged, {asked}"]
-        if self.estimate:
-            notes.append(f"{view}: dry run, nobody was asked; {self.estimate}")
+        if self.dry_run:
+            notes.append(f"{view}: dry run, nobody was asked{f'; {self.estimate}' if self.estimate else ''}")
         if self.truncated:
             notes.append(f"{view}: {self.truncated} pairs were too long for the model, and lost their end")
         if self.ignored:
@@ -124,7 +126,7 @@ def judge_units(
     truncated = -getattr(judge, "truncated", 0)
     failed = failed_before + (_ask(work, judge, view, known, progress) if work and not dry_run else 0)
     truncated += getattr(judge, "truncated", 0)
-    return Outcome(pairs, pairs - pairs_open, len(work), failed, tuple(ignored), estimate, truncated)
+    return Outcome(pairs, pairs - pairs_open, len(work), failed, tuple(ignored), estimate, truncated, dry_run)
 
 
 def _pairs(units: Sequence[Unit], banks: Mapping[str, NuggetBank]) -> Iterator[tuple[str, Unit, Nugget]]:
@@ -158,7 +160,7 @@ def check_texts(judgments: Iterable[Judgment], units: Iterable[Unit], bank: Nugg
         if judgment.texts and unit and nugget and judgment.texts != _hash(unit) + _hash(nugget):
             raise DataError(
                 f"{name}: unit {judgment.unit!r} or nugget {judgment.nugget!r} of topic {judgment.topic!r} had another "
-                "text when it was judged: judge to another file"
+                "text when it was judged: write to another file or folder"
             )
 
 

@@ -105,7 +105,7 @@ def rank(run: Run, qrels: NuggetQrels, order: str = "score", depth: int | None =
     if depth is not None and depth < 1:
         raise ParameterError(f"depth must be at least 1 (got {depth})")
     place = np.array([qrels.topic_index.get(topic, -1) for topic in run.topics], dtype=np.int64)
-    if (place < 0).all():
+    if len(run) and (place < 0).all():
         raise DataError(no_common_topic(run, qrels))
     unit = _judged_unit(run, qrels, place)
     ranks, ties = _ranks(run, unit >= 0, order)

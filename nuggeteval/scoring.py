@@ -129,7 +129,7 @@ def evaluate(
         if not isinstance(run, Run):
             raise ParameterError(f"runs must be runs, as read_run gives (got {type(run).__name__})")
         ranked = rank(run, qrels, policies.order, policies.depth)
-        if isinstance(policies.topics, str | None) and not averaged[_numbers(run, qrels)].any():
+        if len(run) and isinstance(policies.topics, str | None) and not averaged[_numbers(run, qrels)].any():
             raise DataError(no_common_topic(run, qrels))
         counted = averaged & ranked.answered if policies.topics == "run" else averaged
         name = _unique_name(ranked.name, [row.name for row in rows])

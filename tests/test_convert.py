@@ -246,3 +246,17 @@ def test_what_documents_need(cli, write, tmp_path):
     ):
         result = cli("judge", bank, write("d", text), *pooled)
         assert (result.code, message in result.err) == (1, True), result.err
+
+
+def test_a_view_that_is_not_there_is_an_error(cli, write, tmp_path):
+    lines = {
+        view: as_judgment_line(Judgment(view, "A", "t", "A", "1", "stub", None, 1), Scale(1))
+        for view in ("responses", "sentences")
+    }
+    path = write("j", "".join(lines.values()))
+    assert cli("convert", path, "-", "--to", "judgments", "--view", "sentences").out == lines["sentences"]
+    assert "has no judgment of nuggets" in cli("convert", path, "-", "--to", "judgments", "--view", "nuggets").err
+    answers = write("a.json", json.dumps({"t": {"A": "x"}}))
+    assert (
+        "has no unit of the view statements" in cli("convert", answers, "-", "--to", "run", "--view", "statements").err
+    )

@@ -319,3 +319,12 @@ def test_options_of_a_model_need_the_model(cli, write, tmp_path):
         assert "--by llm" in cli("extract", answers, option, "x", "-o", tmp_path / "n").err
     assert cli("extract", answers, "--dry-run", "-o", tmp_path / "n").code == 0
     assert not (tmp_path / "n").exists()
+
+
+def test_a_run_that_names_no_statement_scores_0(cli, write):
+    turns = [{"turn_id": t, "responses": [{"rank": 1, "text": "x", "ptkb_provenance": []}]} for t in ("7_1", "7_2")]
+    silent = write("silent.json", json.dumps({"run_name": "silent", "turns": turns}))
+    paths = write("topics.json", json.dumps(IKAT_TOPICS)), write("run.json", json.dumps(IKAT_RUN)), silent
+    result = cli("score", "--view", "statements", "-m", "SetF", *paths)
+    assert result.code == 0, result.err
+    assert [line.split("\t")[0::3] for line in result.out.splitlines()] == [["me", "0.4500"], ["silent", "0.0000"]]

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from chatserver import scripted, serving
@@ -182,7 +183,7 @@ def test_no_server(impatient):
 
 def test_no_key_is_said_before_any_call():
     with pytest.raises(JudgeError, match="OPENAI_API_KEY is not set"):
-        Chat(Settings("gpt-4o"))
+        list(Chat(Settings("gpt-4o")).ask_all([Request((("user", "q"),))]))
 
 
 def test_no_key_leaves_the_process(monkeypatch, tmp_path):
@@ -551,7 +552,18 @@ def test_a_batch_needs_a_cache_and_results(cli, write, tmp_path):
     assert "--cache FILE" in cli(*base, "--batch-in", write("r", "{}")).err
     assert "has no custom_id" in cli(*base, "--cache", tmp_path / "c", "--batch-in", write("r", "{}")).err
     extracted = cli(
-        "extract", answers, "--by", "llm", "--model", "m", "--batch-out", tmp_path / "e", "-o", tmp_path / "n"
+        "extract",
+        answers,
+        "--by",
+        "llm",
+        "--model",
+        "m",
+        "--cache",
+        tmp_path / "d",
+        "--batch-out",
+        tmp_path / "e",
+        "-o",
+        tmp_path / "n",
     )
     assert (extracted.code, (tmp_path / "n").exists()) == (0, False)
     assert "1 questions are in" in extracted.err
@@ -590,3 +602,34 @@ def test_votes_that_differ_are_counted(tmp_path):
     qrels = as_nugget_qrels(read_judgments(str(path)), "responses", "j")
     assert qrels.grade.tolist() == [1, 0]
     assert qrels.notes == ("j: votes on 1 of 2 pairs of responses differ; the majority counts",)
+
+
+def test_what_a_batch_must_not_do(cli, write, tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    bank = write("b", '{"id": "t", "nuggets": [{"nugget_id": "1", "text": "one"}]}')
+    answers = write("a", '{"run": "A", "topic": "t", "text": "x"}\n{"run": "B", "topic": "t", "text": "x"}')
+    model = ("--model", "m", "--cache", tmp_path / "c")
+    # Equal questions are one, in whatever view they are asked.
+    assert (
+        cli(
+            "answers", bank, answers, "--judge", "yesno", *model, "--batch-out", tmp_path / "q", "-o", tmp_path / "o"
+        ).code
+        == 0
+    )
+    assert len((tmp_path / "q").read_text().splitlines()) == 1
+    for victim in (bank, answers, tmp_path / "c"):
+        before = Path(victim).read_bytes()
+        result = cli("judge", bank, answers, "--judge", "yesno", *model, "--batch-out", victim, "-o", tmp_path / "j")
+        assert (result.code, "is no batch" in result.err) == (1, True)
+        assert Path(victim).read_bytes() == before
+    assert "there is no batch" in cli("judge", bank, answers, "--batch-out", tmp_path / "q", "-o", tmp_path / "j").err
+    assert "--by llm" in cli("extract", answers, "--batch-out", tmp_path / "q", "-o", tmp_path / "n").err
+    uncached = ("--judge", "yesno", "--model", "m", "--batch-out", tmp_path / "q")
+    assert "--cache FILE" in cli("judge", bank, answers, *uncached, "-o", tmp_path / "j").err
+    # No key is needed where the batch has every reply.
+    [line] = map(json.loads, (tmp_path / "q").read_text().splitlines())
+    body = {"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}
+    done = write("r", json.dumps({"custom_id": line["custom_id"], "response": {"status_code": 200, "body": body}}))
+    result = cli("judge", bank, answers, "--judge", "yesno", *model, "--batch-in", done, "-o", tmp_path / "j")
+    assert result.code == 0, result.err
+    assert [j.grade for j, _ in read_judgments(str(tmp_path / "j"))] == [1, 1]

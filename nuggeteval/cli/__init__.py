@@ -209,6 +209,8 @@ def make_chat(options: argparse.Namespace) -> Chat | None:
         offline=options.offline or options.dry_run,
         batch_out=None if options.dry_run else options.batch_out,
     )
+    if options.batch_out and not options.cache:
+        raise ParameterError("the results of --batch-out come back into a cache: --cache FILE")
     cache = Cache(options.cache)
     if options.batch_in:
         _take_batch(options, cache)
@@ -248,6 +250,8 @@ def judge_for(options: argparse.Namespace, view: str, texts: Sequence[str], chat
     from nuggeteval.judges import make
 
     model = None if chat else options.model
+    if chat is None and (options.batch_out or options.batch_in):
+        raise ParameterError(f"the {options.judge} judge asks no language model: there is no batch")
     prompt = read_prompt(options)
     return make(options.judge, view, texts, options.threshold, chat, options.votes, prompt, model, options.per_call)
 

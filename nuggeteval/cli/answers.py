@@ -101,7 +101,6 @@ def run(options: argparse.Namespace) -> int:
     answers = [_with_nuggets(answer) for answer in read_answers(options.answers)]
     if not options.dry_run:
         make_folder(folder)
-        write_nuggets(answers, str(folder / "nuggets.jsonl"))
     views = options.view or list(_MEASURES)
     chat = make_chat(options)
     for view in views:
@@ -114,6 +113,7 @@ def run(options: argparse.Namespace) -> int:
     if chat and not options.quiet:
         note(str(chat.ledger))
     if not options.dry_run and not in_batch(chat, options):
+        write_nuggets(answers, str(folder / "nuggets.jsonl"))
         for gold in golds:
             _report(gold, answers, views, strata, options)
     return 0

@@ -105,7 +105,9 @@ def _view(options: argparse.Namespace, records: list[tuple[Judgment, Scale]]) ->
 
 
 def _to_judgments(options: argparse.Namespace) -> str:
-    records = _records(options)
+    records = [record for record in _records(options) if options.view in (None, record[0].view)]
+    if not records:
+        raise DataError(f"{options.source} has no judgment of {options.view or 'anything'}")
     write_text(options.out, "".join(as_judgment_line(judgment, scale) for judgment, scale in records))
     return f"{len(records)} judgments"
 
@@ -161,6 +163,8 @@ def _to_run(options: argparse.Namespace) -> str:
     runs = list(runs_of(read_answers(options.source), options.view or "responses"))
     if len(runs) != 1:
         raise ParameterError(f"{options.source} has {len(runs)} runs; a run file holds one")
+    if not len(runs[0]):
+        raise DataError(f"{options.source} has no unit of the view {options.view or 'responses'}")
     write_run(runs[0], options.out)
     return f"{len(runs[0])} units of {runs[0].name}"
 

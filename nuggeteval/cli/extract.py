@@ -43,9 +43,9 @@ def run(options: argparse.Namespace) -> int:
     """Extract and write."""
     answers = read_answers(options.answers)
     if options.by == "sentence":
-        for name in ("model", "queries", "prompt"):
+        for name in ("model", "queries", "prompt", "batch_out", "batch_in"):
             if getattr(options, name):
-                raise ParameterError(f"--{name} is for a language model: --by llm")
+                raise ParameterError(f"--{name.replace('_', '-')} is for a language model: --by llm")
         made = [replace(answer, nuggets=by_sentence(answer)) for answer in answers]
         if not options.dry_run:
             write_nuggets(made, options.out)
