@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -15,6 +13,7 @@ from nuggeteval.data import Judgment, Nugget, NuggetBank, Unit
 from nuggeteval.errors import DataError, FormatError, listed
 from nuggeteval.formats.judgments import as_judgment_line, open_judgments
 from nuggeteval.judges import Item, Judge, Verdict
+from nuggeteval.text import hash_of_texts, squeezed
 
 __all__ = ["Outcome", "check_texts", "judge_units", "unjudged_notes"]
 
@@ -113,7 +112,7 @@ def judge_units(
         pairs += 1
         pair = _Pair(path, unit, nugget.id)
         if len(known.get(pair.key, ())) < votes:
-            texts = _squeezed(unit.text), _squeezed(nugget.text)
+            texts = squeezed(unit.text), squeezed(nugget.text)
             if texts not in waiting:
                 items.append(Item(unit.text, nugget.text))
             waiting.setdefault(texts, []).append(pair)
@@ -136,16 +135,6 @@ def _pairs(units: Sequence[Unit], banks: Mapping[str, NuggetBank]) -> Iterator[t
                 yield path, unit, nugget
 
 
-@lru_cache(maxsize=1 << 16)
-def _squeezed(text: str) -> str:
-    return " ".join(text.split())
-
-
-@lru_cache(maxsize=1 << 16)
-def _hash(text: str) -> str:
-    return blake2b(_squeezed(text).encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
-
-
 def check_texts(judgments: Iterable[Judgment], units: Iterable[Unit], bank: NuggetBank, name: str) -> None:
     """Refuse judgments of other texts than those that units and nuggets have now.
 
@@ -157,7 +146,7 @@ def check_texts(judgments: Iterable[Judgment], units: Iterable[Unit], bank: Nugg
     for judgment in judgments:
         unit = unit_texts.get((judgment.topic, judgment.unit))
         nugget = nugget_texts.get((judgment.topic, judgment.nugget))
-        if judgment.texts and unit and nugget and judgment.texts != _hash(unit) + _hash(nugget):
+        if judgment.texts and unit and nugget and judgment.texts != hash_of_texts(unit, nugget):
             raise DataError(
                 f"{name}: unit {judgment.unit!r} or nugget {judgment.nugget!r} of topic {judgment.topic!r} had another "
                 "text when it was judged: write to another file or folder"
@@ -211,7 +200,7 @@ def _ask(
         files = {path: stack.enter_context(_append_to(path)) for path in paths}
         for done, (index, verdict) in enumerate(judge([item for item, _ in work]), start=1):
             pairs = [pair for pair in work[index][1] if verdict.vote not in known.get(pair.key, ())]
-            texts = _hash(work[index][0].unit) + _hash(work[index][0].nugget)
+            texts = hash_of_texts(*work[index][0])
             failed += len(pairs) * (verdict.grade is None)
             for pair in pairs:
                 files[pair.path].write(_line(pair, texts, verdict, judge, view))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from hashlib import blake2b
 
-__all__ = ["STOP_WORDS", "content_words", "fold", "sentences", "words"]
+__all__ = ["STOP_WORDS", "content_words", "fold", "hash_of_texts", "sentences", "squeezed", "words"]
 
 _STOP_WORDS = """
 a about above after again against all also am an and any are as at be because been before being below between both but
@@ -70,3 +71,19 @@ def fold(text: str) -> str:
     """The form in which spans are compared: NFKC, straight quotes, no Markdown marks, one blank, no case."""
     text = unicodedata.normalize("NFKC", text).translate(_QUOTES)
     return " ".join(_MARKS.sub("", text).casefold().split())
+
+
+@lru_cache(maxsize=1 << 16)
+def squeezed(text: str) -> str:
+    """A text with every run of white space as one blank."""
+    return " ".join(text.split())
+
+
+@lru_cache(maxsize=1 << 16)
+def _hash(text: str) -> str:
+    return blake2b(squeezed(text).encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+
+
+def hash_of_texts(unit: str, nugget: str) -> str:
+    """16 hexadecimal digits that tell a pair of texts, whatever its white space, from others."""
+    return _hash(unit) + _hash(nugget)

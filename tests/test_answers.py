@@ -355,6 +355,31 @@ def test_judgments_of_other_texts_are_not_taken(cli, write, tmp_path):
     assert (scored.code, "had another text" in scored.err) == (1, True)
 
 
+def test_judgments_are_said_again(cli, write, tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    answers = write("a", '{"run": "A", "topic": "t", "text": "Tides move water."}')
+    renamed = write(
+        "c", '{"run": "B", "topic": "u", "text": "Tides  move water."}\n{"run": "C", "topic": "u", "text": "new"}'
+    )
+    nugget = {"nugget_id": "1", "text": "tides move water"}
+    bank = write("b", json.dumps({"id": "t", "nuggets": [nugget]}))
+    other = write("d", json.dumps({"id": "u", "nuggets": [{**nugget, "nugget_id": "9"}]}))
+    assert cli("judge", bank, answers, "-o", first).code == 0
+    result = cli("judge", other, renamed, "--judge", "replay", "--replay", first, "-o", second)
+    assert result.code == 0, result.err
+    said = [(j.run, j.judge, j.score, j.grade, j.reason) for j, _ in read_judgments(str(second))]
+    assert said == [
+        ("B", "replay", 1.0, 1, ""),
+        ("C", "replay", None, None, "not among the judgments that are replayed"),
+    ]
+    assert "--replay FILE" in cli("judge", other, renamed, "--judge", "replay", "-o", second).err
+    human = as_judgment_line(Judgment("responses", "A", "t", "A", "1", "human", None, 1), Scale(1))
+    assert (
+        "not replayed"
+        in cli("judge", other, renamed, "--judge", "replay", "--replay", write("h", human), "-o", second).err
+    )
+
+
 def test_pairs_without_a_judgment_are_named(cli, write, tmp_path):
     path = str(tmp_path / "j")
     judge_units([Unit("A", "t", "A", "x")], {path: bank_of(t=["one"])}, Stub({Item("x", "one")}), "responses")

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 
 from nuggeteval.cli import add_judge_options, in_batch, judge_for, make_chat, note, progress_bar
 from nuggeteval.data import Unit
 from nuggeteval.errors import ParameterError, listed
 from nuggeteval.formats.answers import read_answers
 from nuggeteval.formats.documents import read_documents
+from nuggeteval.formats.judgments import read_judgments
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.formats.trec import read_run
-from nuggeteval.judges import TABLE
+from nuggeteval.judges import TABLE, Judge
+from nuggeteval.judges.replay import ReplayJudge
 from nuggeteval.judging import judge_units
 from nuggeteval.units import ANSWER_VIEWS, document_units, pool_of, units_of
 
@@ -28,6 +31,7 @@ examples:
   nuggeteval judge BANK.jsonl ANSWERS --judge yesno --model NAME --cache replies.db --batch-in results.jsonl -o j.jsonl
   nuggeteval judge BANK.jsonl ANSWERS --judge support --model NAME --base-url http://localhost:8000/v1 -o j.jsonl
   nuggeteval judge BANK.jsonl DOCUMENTS.jsonl --view documents --pool RUN... --depth 20 -o judgments.jsonl
+  nuggeteval judge BANK.jsonl ANSWERS --judge replay --replay published.jsonl -o judgments.jsonl
   nuggeteval score --judgments judgments.jsonl --bank BANK.jsonl responses.json -m Recall_NtR
 
 Judgments of documents score runs once they are qrels: nuggeteval convert judgments.jsonl QRELS --to qrels.
@@ -49,7 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--pool", metavar="RUN", nargs="+", default=[], help="runs whose documents are judged")
     add("--depth", type=int, metavar="N", help="only the first N documents of each topic of a run")
     add("-o", "--out", metavar="FILE", required=True, help="judgments file, appended to")
-    add_judge_options(parser, TABLE)
+    add("--replay", metavar="FILE", help="judgments to say again where texts are the same: --judge replay")
+    add_judge_options(parser, (*TABLE, "replay"))
 
 
 def run(options: argparse.Namespace) -> int:
@@ -57,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     bank = read_bank(options.bank).without_blank()
     units = _documents(options) if options.view == "documents" else _answers(options)
     chat = make_chat(options)
-    judge = judge_for(options, options.view, bank.texts(), chat)
+    judge = _replay(options) if options.judge == "replay" else judge_for(options, options.view, bank.texts(), chat)
     show = progress_bar("verdicts", options.quiet)
     outcome = judge_units(units, {options.out: bank}, judge, options.view, show, options.dry_run)
     if chat and not options.quiet:
@@ -67,6 +72,13 @@ def run(options: argparse.Namespace) -> int:
         for message in (*bank.notes, *outcome.notes(options.view)):
             note(message)
     return 0
+
+
+def _replay(options: argparse.Namespace) -> Judge:
+    if not options.replay:
+        raise ParameterError("the replay judge says again what a file of judgments says: --replay FILE")
+    records = [record for record in read_judgments(options.replay) if record[0].view == options.view]
+    return ReplayJudge(records, Path(options.replay).name)
 
 
 def _answers(options: argparse.Namespace) -> Iterator[Unit]:
