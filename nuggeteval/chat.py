@@ -12,17 +12,17 @@ import json
 import math
 import os
 import random
-import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from nuggeteval.batch import write_questions
+from nuggeteval.cache import Cache, Reply
 from nuggeteval.errors import JudgeError, shorten
 
-__all__ = ["Cache", "Chat", "Ledger", "Reply", "Request", "Settings"]
+__all__ = ["Chat", "Ledger", "Request", "Settings"]
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 _PATIENCE = 60.0
@@ -80,14 +80,6 @@ class Request(NamedTuple):
     attempt: int = 0
 
 
-class Reply(NamedTuple):
-    """What came back: a text, and how it ended; or the reason why there is none."""
-
-    text: str
-    finish: str
-    reason: str = ""
-
-
 @dataclass
 class Ledger:
     """What was spent."""
@@ -112,73 +104,6 @@ class Ledger:
     def __str__(self) -> str:
         money = "" if self.prices is None else f", cost {self.spent:.4f}"
         return f"{self.calls} calls, {self.hits} cached, {self.tokens_in} tokens in, {self.tokens_out} out{money}"
-
-
-class Cache:
-    """Replies by key, in one SQLite file that several processes can share.
-
-    Args:
-        path: the file; made if it is not there. None keeps nothing.
-    """
-
-    def __init__(self, path: str | None) -> None:
-        self._connection = sqlite3.connect(path, timeout=60, isolation_level=None) if path else None
-        if self._connection:
-            try:
-                self._connection.execute("PRAGMA journal_mode=WAL")
-                self._connection.execute("PRAGMA synchronous=NORMAL")
-                self._connection.execute(
-                    "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
-                )
-            except sqlite3.DatabaseError as error:
-                raise JudgeError(f"{path} is no cache of replies: {error}") from error
-
-    def get(self, key: str) -> Reply | None:
-        """The reply that is kept under a key."""
-        if not self._connection:
-            return None
-        row = self._connection.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
-        return None if row is None else Reply(*json.loads(row[0]))
-
-    def put(self, key: str, reply: Reply) -> None:
-        """Keep a reply; a second one under the same key changes nothing."""
-        if self._connection:
-            text = json.dumps([reply.text, reply.finish, reply.reason])
-            self._connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, text))
-
-    def export(self) -> Iterator[str]:
-        """All replies as JSON lines, so that others can score again without a model."""
-        rows = self._connection.execute("SELECT key, reply FROM replies ORDER BY key") if self._connection else ()
-        for key, reply in rows:
-            yield json.dumps({"key": key, "reply": json.loads(reply)}, ensure_ascii=False) + "\n"
-
-    def load(self, lines: Sequence[Mapping[str, Any]]) -> None:
-        """Take in what another cache exported."""
-        for line in lines:
-            self.put(str(line["key"]), Reply(*line["reply"]))
-
-    def load_batch(self, lines: Iterable[Mapping[str, Any]]) -> int:
-        """Take in the results of a batch; the number of questions that it has no reply to.
-
-        Raises:
-            JudgeError: a line that is no result.
-        """
-        failed = 0
-        for number, line in enumerate(lines, start=1):
-            response = line.get("response") or {}
-            if not isinstance(line.get("custom_id"), str) or not isinstance(response, dict):
-                raise JudgeError(f"result {number} of the batch has no custom_id and response")
-            reply = _batch_reply(response.get("body"))
-            if reply is None or response.get("status_code") != 200:
-                failed += 1
-            else:
-                self.put(line["custom_id"], reply)
-        return failed
-
-    def close(self) -> None:
-        """Close the file."""
-        if self._connection:
-            self._connection.close()
 
 
 @dataclass
@@ -239,32 +164,10 @@ class Chat:
 
     def _write_batch(self, requests: Sequence[Request], path: str) -> None:
         """Write questions as a batch; the first ones of this chat begin the file."""
-        self._check_batch(path)
         new = {self.key(request): request for request in requests if self.key(request) not in self._in_batch}
-        lines = []
-        for key, request in new.items():
-            line = {
-                "custom_id": key,
-                "method": "POST",
-                "url": "/v1/chat/completions",
-                "body": {**self._options(request), "messages": _as_messages(request)},
-            }
-            lines.append(json.dumps(line, ensure_ascii=False) + "\n")
-        try:
-            with Path(path).open("a" if self.batched else "w", encoding="utf-8") as file:
-                file.writelines(lines)
-        except OSError as error:
-            raise JudgeError(f"{path} cannot be written: {error.strerror or error}") from error
+        bodies = {key: {**self._options(request), "messages": _as_messages(request)} for key, request in new.items()}
+        write_questions(bodies, path, append=bool(self._in_batch))
         self._in_batch.update(new)
-
-    def _check_batch(self, path: str) -> None:
-        """Refuse to write over a file that is no batch."""
-        beginning = b'{"custom_id": '
-        file = Path(path)
-        if not self._in_batch and file.is_file() and file.stat().st_size:
-            with file.open("rb") as handle:
-                if handle.read(len(beginning)) != beginning:
-                    raise JudgeError(f"{path} is there already, and is no batch: it is left alone")
 
     def _options(self, request: Request) -> dict[str, Any]:
         """What is said to the server beside the messages."""
@@ -394,18 +297,6 @@ class Chat:
 
 def _as_messages(request: Request) -> list[dict[str, str]]:
     return [{"role": role, "content": content} for role, content in request.messages]
-
-
-def _batch_reply(body: Any) -> Reply | None:
-    """The reply in the body of a result; None where it has another shape."""
-    try:
-        choice = body["choices"][0]
-        text, finish = choice["message"].get("content") or "", str(choice.get("finish_reason") or "")
-    except (TypeError, KeyError, IndexError, AttributeError):
-        return None
-    if not isinstance(text, str):
-        return None
-    return Reply(text, finish, "" if text.strip() else f"empty reply ({finish or 'no finish reason'})")
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[Reply]]) -> None:

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
-from nuggeteval.chat import Chat, Reply, Request
+from nuggeteval.cache import Reply
+from nuggeteval.chat import Chat, Request
 from nuggeteval.data import Answer, Nugget, NuggetBank
 from nuggeteval.errors import ParameterError
 from nuggeteval.ids import stable_id

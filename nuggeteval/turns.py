@@ -38,24 +38,22 @@ def as_reference(scores: Scores, bank: NuggetBank, answers: Sequence[Answer]) ->
     Topics that are not in the bank, on which the released code stops, are left out and named.
 
     Args:
-        scores: over :func:`reference_topics`.
+        scores: over :func:`reference_topics`, undefined values as 0.
         bank: the gold.
         answers: with extracted nuggets.
     """
     given = {(answer.run, answer.topic): answer for answer in answers}
-    values, present = scores.values.copy(), np.zeros_like(scores.present)
-    for r, run in enumerate(scores.runs):
-        for t, topic in enumerate(scores.topics):
+    present = np.zeros_like(scores.present)
+    names = [parse(measure).name for measure in scores.measures]
+    for t, topic in enumerate(scores.topics):
+        gold = bool(bank.nuggets[topic])
+        for r, run in enumerate(scores.runs):
             answer = given.get((run, topic))
-            for m, measure in enumerate(scores.measures):
-                if answer is not None and _counts(parse(measure).name, answer, bool(bank.nuggets[topic])):
-                    present[r, t, m] = True
-                    values[r, t, m] = scores.values[r, t, m] if bank.nuggets[topic] else 0.0
+            present[r, t] = [answer is not None and _counts(name, answer, gold) for name in names]
     unknown = sorted({answer.topic for answer in answers} - set(bank.nuggets))
     note = f"topics that are not in {bank.name}, left out: {listed(unknown)}"
     return replace(
         scores,
-        values=values,
         present=present,
         notes=(*scores.notes, note) if unknown else scores.notes,
         signature=f"{scores.signature}|turns reference",

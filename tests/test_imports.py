@@ -16,8 +16,8 @@ PACKAGE = Path(nuggeteval.__file__).parent
 RANKS = {
     "errors": 0, "version": 0,
     "rows": 1, "registry": 1, "grammar": 1,
-    "ids": 2,
-    "data": 3,
+    "ids": 2, "cache": 2,
+    "data": 3, "batch": 3,
     "files": 4, "columns": 4, "policies": 4,
     "text": 4, "stats": 4, "published": 4, "chat": 4, "replies": 4, "models": 4,
     "formats": 5, "idf": 5,

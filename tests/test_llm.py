@@ -13,7 +13,8 @@ from conftest import SHARED
 from test_cases import CASES
 
 from nuggeteval import JudgeError, ParameterError
-from nuggeteval.chat import Cache, Chat, Ledger, Request, Settings
+from nuggeteval.cache import Cache
+from nuggeteval.chat import Chat, Ledger, Request, Settings
 from nuggeteval.data import Judgment, Scale
 from nuggeteval.formats.judgments import as_judgment_line, as_nugget_qrels, open_judgments, read_judgments
 from nuggeteval.judges import Item, make

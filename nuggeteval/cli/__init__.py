@@ -14,7 +14,8 @@ from nuggeteval.registry import load, suggestion
 from nuggeteval.version import __version__
 
 if TYPE_CHECKING:
-    from nuggeteval.chat import Cache, Chat
+    from nuggeteval.cache import Cache
+    from nuggeteval.chat import Chat
     from nuggeteval.judges import Judge
 
 __all__ = [
@@ -185,7 +186,8 @@ def make_chat(options: argparse.Namespace) -> Chat | None:
         JudgeError: no key.
         ParameterError: an impossible number.
     """
-    from nuggeteval.chat import Cache, Chat, Settings
+    from nuggeteval.cache import Cache
+    from nuggeteval.chat import Chat, Settings
     from nuggeteval.judges import CHATTING
 
     if not options.model or getattr(options, "judge", CHATTING[0]) not in CHATTING:
@@ -223,12 +225,18 @@ def _take_batch(options: argparse.Namespace, cache: Cache) -> None:
     Raises:
         ParameterError: there is no cache.
     """
+    from nuggeteval.batch import read_results
     from nuggeteval.files import json_records, read_bytes
 
     if not options.cache:
         raise ParameterError("--batch-in fills a cache: --cache FILE")
     raw = read_bytes(options.batch_in)
-    failed = cache.load_batch(record for _, record in json_records(raw, options.batch_in))
+    failed = 0
+    for key, reply in read_results(record for _, record in json_records(raw, options.batch_in)):
+        if reply is None:
+            failed += 1
+        else:
+            cache.put(key, reply)
     if failed:
         note(f"warning: {options.batch_in}: {failed} questions have no reply, and are asked again")
 

@@ -20,7 +20,7 @@ from nuggeteval.cli import (
     progress_bar,
     write_lines,
 )
-from nuggeteval.data import Answer, NuggetBank, Scores
+from nuggeteval.data import Answer, Judgment, NuggetBank, Scale, Scores
 from nuggeteval.errors import ParameterError
 from nuggeteval.extract import by_sentence
 from nuggeteval.files import write_text
@@ -84,6 +84,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_judge_options(parser, TABLE)
 
 
+_Records = Sequence[tuple[Judgment, Scale]]
+
+
 class _Gold(NamedTuple):
     """A bank, what files for it have in their names, its judgments, and its like in a published leaderboard."""
 
@@ -114,8 +117,11 @@ def run(options: argparse.Namespace) -> int:
         note(str(chat.ledger))
     if not options.dry_run and not in_batch(chat, options):
         write_nuggets(answers, str(folder / "nuggets.jsonl"))
-        for gold in golds:
-            _report(gold, answers, views, strata, options)
+        for path in dict.fromkeys(gold.judgments for gold in golds):
+            records = read_judgments(path)
+            for gold in golds:
+                if gold.judgments == path:
+                    _report(gold, records, answers, strata, options)
     return 0
 
 
@@ -179,20 +185,21 @@ def _judges(
 
 def _report(
     gold: _Gold,
+    records: _Records,
     answers: Sequence[Answer],
-    views: Sequence[str],
     strata: Mapping[str, str],
     options: argparse.Namespace,
 ) -> None:
     """Scores, leaderboard and matches against one bank."""
-    scores = _scores(answers, gold.bank, gold.judgments, views, options.turns == "reference")
+    views = options.view or list(_MEASURES)
+    scores = _scores(gold, records, answers, views, options.turns == "reference")
     if strata:
         scores = scores.with_strata(strata)
     folder = Path(options.out)
     write_scores(scores, str(folder / f"scores{gold.suffix}.jsonl"))
     write_text(str(folder / f"leaderboard{gold.suffix}.md"), render(scores, "markdown"))
     if "nuggets" in views:
-        write_text(str(folder / f"matches{gold.suffix}.jsonl"), "".join(_matches(answers, gold)))
+        write_text(str(folder / f"matches{gold.suffix}.jsonl"), "".join(_matches(gold, records, answers)))
     for message in () if options.quiet else (*gold.bank.notes, *scores.notes):
         note(f"warning: {message}")
     standing = _standing(scores, options.among, gold.published) if gold.published else ()
@@ -203,26 +210,26 @@ def _with_nuggets(answer: Answer) -> Answer:
     return answer if answer.nuggets is not None else replace(answer, nuggets=by_sentence(answer))
 
 
-def _scores(
-    answers: Sequence[Answer], bank: NuggetBank, judgments: str, views: Sequence[str], reference: bool
-) -> Scores:
+def _scores(gold: _Gold, records: _Records, answers: Sequence[Answer], views: Sequence[str], reference: bool) -> Scores:
     """All measures of all views against one bank, over its topics that have a nugget unless by the reference's rule."""
-    policies = Policies(topics=reference_topics(bank, answers) if reference else "bank")
-    records = read_judgments(judgments)
+    if reference:
+        policies = Policies(topics=reference_topics(gold.bank, answers), undefined="zero")
+    else:
+        policies = Policies(topics="bank")
     parts = []
     for view in views:
-        qrels = as_nugget_qrels(records, view, judgments)
-        inputs = Inputs(qrels, runs_of(answers, view), bank)
+        qrels = as_nugget_qrels(records, view, gold.judgments)
+        inputs = Inputs(qrels, runs_of(answers, view), gold.bank)
         parts.append(evaluate(list(_MEASURES[view]), inputs, policies))
     scores = join_measures(parts)
-    return as_reference(scores, bank, answers) if reference else scores
+    return as_reference(scores, gold.bank, answers) if reference else scores
 
 
-def _matches(answers: Sequence[Answer], gold: _Gold) -> Iterator[str]:
+def _matches(gold: _Gold, records: _Records, answers: Sequence[Answer]) -> Iterator[str]:
     """Each extracted nugget, whether it is matched, and which nuggets of the bank it covers."""
     declared = {(topic, nugget.id) for topic, nuggets in gold.bank.nuggets.items() for nugget in nuggets}
     covered: dict[tuple[str, str], list[str]] = {}
-    for judgment, scale in read_judgments(gold.judgments):
+    for judgment, scale in records:
         counts = judgment.view == "nuggets" and (judgment.grade or 0) >= scale.rel
         if counts and (judgment.topic, judgment.nugget) in declared:
             covered.setdefault((judgment.topic, judgment.unit), []).append(judgment.nugget)

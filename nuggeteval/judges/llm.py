@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from nuggeteval.chat import Chat, Reply, Request
+from nuggeteval.cache import Reply
+from nuggeteval.chat import Chat, Request
 from nuggeteval.data import Scale
 from nuggeteval.errors import ParameterError
 from nuggeteval.judges import Item, Verdict
