@@ -33,7 +33,7 @@ from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.judges.hybrid import THRESHOLD, HybridJudge
 from nuggeteval.judges.lexical import THRESHOLDS, LexicalJudge
 from nuggeteval.models import TokenEncoder
-from nuggeteval.stats import agreement
+from nuggeteval.stats.agreement import agreement
 from nuggeteval.text import sentences, words
 
 TRAIN = ("0", "1", "6", "7")

@@ -16,7 +16,7 @@ from dataclasses import replace
 from nuggeteval.data import Nugget, NuggetBank
 from nuggeteval.errors import ParameterError
 from nuggeteval.judges import Item, Judge
-from nuggeteval.stats import strong_components
+from nuggeteval.stats.graph import strong_components
 from nuggeteval.text import fold
 
 __all__ = ["KEEP", "RULES", "deduplicate", "pairs_to_judge"]

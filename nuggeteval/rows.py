@@ -19,6 +19,7 @@ __all__ = [
     "position_within",
     "ratio",
     "record_name",
+    "significant",
     "sum_by",
     "survivors",
     "times_before",
@@ -93,3 +94,13 @@ def survivors(code: IntArray, value: NDArray[Any], duplicates: str) -> IntArray:
     first_best = {"first": rows, "last": -rows, "max": -value}[duplicates]
     order = np.lexsort((rows, first_best, code))
     return np.sort(order[changes(code[order])])
+
+
+def significant(values: FloatArray, digits: int = 10) -> FloatArray:
+    """Values rounded to some significant digits, so that those which differ in their last bits are equal."""
+    values = np.asarray(values, dtype=float)
+    size = np.abs(values)
+    whole = (size > 0) & np.isfinite(size)
+    places = digits - 1 - np.floor(np.log10(np.where(whole, size, 1.0)))
+    scale = 10.0**places
+    return np.asarray(np.where(whole, np.round(values * scale) / scale, values))

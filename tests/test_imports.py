@@ -36,8 +36,11 @@ RANKS = {
 DOORS = {
     "ir_measures": {"bridge"},
     "pytrec_eval": {"bridge"},
-    "scipy": {"stats"},
+    "scipy": {"stats.correlation", "stats.graph", "stats.significance"},
+    "krippendorff": {"stats.agreement"},
     "tabulate": {"reports"},
+    "jinja2": {"reports.page"},
+    "matplotlib": {"reports.figures"},
     "openai": {"chat"},
     "transformers": {"models"},
     "onnxruntime": {"models"},

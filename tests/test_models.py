@@ -23,7 +23,7 @@ from nuggeteval.judges.hybrid import HybridJudge
 from nuggeteval.judges.lexical import LexicalJudge
 from nuggeteval.judges.nli import NliJudge
 from nuggeteval.models import Encoded, NliModel, TokenEncoder, batches_by_length
-from nuggeteval.stats import agreement
+from nuggeteval.stats.agreement import agreement
 
 # --- batches ---------------------------------------------------------------------------------------
 

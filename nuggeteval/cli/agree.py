@@ -11,7 +11,7 @@ from nuggeteval.errors import DataError
 from nuggeteval.files import read_bytes
 from nuggeteval.formats.judgments import grade_of_votes, read_judgments, votes_by_cell
 from nuggeteval.formats.labels import Labels, read_aliases, read_labels
-from nuggeteval.stats import agreement
+from nuggeteval.stats.agreement import agreement
 
 __all__ = ["add_arguments", "run"]
 

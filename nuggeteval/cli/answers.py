@@ -36,7 +36,7 @@ from nuggeteval.published import read_published
 from nuggeteval.registry import lookup
 from nuggeteval.reports import render
 from nuggeteval.scoring import Inputs, evaluate, join_measures
-from nuggeteval.stats import kendall_tau_b, spearman_rho
+from nuggeteval.stats.correlation import kendall_tau_b, spearman_rho
 from nuggeteval.turns import as_reference, reference_topics
 from nuggeteval.units import runs_of, units_of
 
