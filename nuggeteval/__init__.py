@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from nuggeteval.version import __version__
 
 if TYPE_CHECKING:
+    from nuggeteval.boards import read_board, read_boards
     from nuggeteval.bridge import register
-    from nuggeteval.data import Nugget, NuggetBank, NuggetQrels, Run, Scores
+    from nuggeteval.data import Leaderboard, Nugget, NuggetBank, NuggetQrels, Run, Scores
     from nuggeteval.errors import (
         DataError,
         FormatError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from nuggeteval.grammar import parse as parse_measure
     from nuggeteval.policies import Policies
     from nuggeteval.scoring import Inputs, evaluate
+    from nuggeteval.stats.correlation import kendall_tau_b, rbo, spearman_rho, tau_ap_b
     from nuggeteval.validate import Problem, problems
 
 __all__ = [
@@ -41,6 +43,7 @@ __all__ = [
     "FormatError",
     "Inputs",
     "JudgeError",
+    "Leaderboard",
     "Measure",
     "MissingDependencyError",
     "Nugget",
@@ -55,13 +58,19 @@ __all__ = [
     "UnknownNameError",
     "__version__",
     "evaluate",
+    "kendall_tau_b",
     "parse_measure",
     "problems",
+    "rbo",
     "read_bank",
+    "read_board",
+    "read_boards",
     "read_qrels",
     "read_run",
     "read_scores",
     "register",
+    "spearman_rho",
+    "tau_ap_b",
     "write_bank",
     "write_qrels",
     "write_run",
@@ -73,6 +82,7 @@ _PUBLIC = {
     "FormatError": "errors",
     "Inputs": "scoring",
     "JudgeError": "errors",
+    "Leaderboard": "data",
     "Measure": "grammar",
     "MissingDependencyError": "errors",
     "Nugget": "data",
@@ -86,13 +96,19 @@ _PUBLIC = {
     "Scores": "data",
     "UnknownNameError": "errors",
     "evaluate": "scoring",
+    "kendall_tau_b": "stats.correlation",
     "parse_measure": "grammar:parse",
     "problems": "validate",
+    "rbo": "stats.correlation",
     "read_bank": "formats.nuggets",
+    "read_board": "boards",
+    "read_boards": "boards",
     "read_qrels": "formats.trec",
     "read_run": "formats.trec",
     "read_scores": "formats.scores",
     "register": "bridge",
+    "spearman_rho": "stats.correlation",
+    "tau_ap_b": "stats.correlation",
     "write_bank": "formats.nuggets",
     "write_qrels": "formats.trec",
     "write_run": "formats.trec",

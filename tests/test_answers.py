@@ -946,9 +946,9 @@ def test_the_published_table_is_the_papers(ikat):
     with (ikat / "table09_generation.tsv").open() as file:
         printed = {row["run"]: row for row in csv.DictReader(file, delimiter="\t")}
     table = read_published("published:ikat2024")
-    assert len(table) == len(printed) == 24
-    for row in table:
-        assert row.values["Recall_NtR:human"] == float(printed[row.alias]["R_NtR_human"])
-        assert row.values["Precision_NtN:llm"] == float(printed[row.alias]["P_NtN_llm"])
+    assert len(table.runs) == len(printed) == 24
+    for run in table.runs:
+        assert table.column("Recall_NtR:human")[run] == float(printed[run]["R_NtR_human"])
+        assert table.column("Precision_NtN:llm")[run] == float(printed[run]["P_NtN_llm"])
     with pytest.raises(UnknownNameError, match="unknown published table 'ikat1999'"):
         read_published("ikat1999")

@@ -1,4 +1,4 @@
-"""Public bug reports about other tools, as small inputs: every case of four areas of open.json."""
+"""Public bug reports about other tools, as small inputs: every case of six areas of open.json."""
 
 import base64
 import json
@@ -7,9 +7,11 @@ import re
 import pytest
 from conftest import SHARED
 
-from nuggeteval import Inputs, NuggetQrels, Run, evaluate, read_scores
+from nuggeteval import Inputs, NuggetQrels, ParameterError, Run, evaluate, read_scores
+from nuggeteval.stats.correlation import kendall_tau_b
+from nuggeteval.stats.significance import correct
 
-AREAS = ("run parsing", "qrels", "measures", "aggregation")
+AREAS = ("run parsing", "qrels", "measures", "aggregation", "correlation", "significance")
 VALUE_CASES = [
     "RP01",
     "RP03",
@@ -56,6 +58,7 @@ ERROR_CASES = [
     "ME14",
 ]
 OTHER_CASES = ["RP04", "RP30", "RP37", "QR15", "QR17", "ME16", "ME18", "ME19", "AG01", "AG05", "AG06"]
+RANK_CASES = ["CO01", "CO02", "CO04", "CO05", "CO07", "CO09", "CO10", "CO12", "SG01", "SG02", "SG05", "SG06"]
 
 OURS = {
     "coverage@1": "Cov@1",
@@ -104,9 +107,9 @@ def table(out):
     return {(measure.strip(), topic): float(value) for measure, topic, value in rows}
 
 
-def test_every_case_of_the_four_areas_is_tested_here(shared):
+def test_every_case_of_the_areas_is_tested_here(shared):
     listed = {case["id"] for case in CASES.values() if case["area"] in AREAS}
-    assert sorted([*VALUE_CASES, *ERROR_CASES, *OTHER_CASES]) == sorted(listed)
+    assert sorted([*VALUE_CASES, *ERROR_CASES, *OTHER_CASES, *RANK_CASES]) == sorted(listed)
 
 
 @pytest.mark.parametrize("case_id", VALUE_CASES)
@@ -285,3 +288,116 @@ def test_AG06_micro_averages_have_a_name_of_their_own(unpack, cli, write):
     found = table(cli("-m", "Recall_NtR", "-m", "Recall_NtR(avg=micro)", *arguments).out)
     assert found["Recall_NtR", "all"] == 0.6
     assert found["Recall_NtR(avg='micro')", "all"] == pytest.approx(0.272727, abs=5e-5)
+
+
+@pytest.fixture
+def correlated(unpack, cli):
+    """Correlate the two files of a case: what JSON says of it."""
+
+    def correlate(case_id, *options, names=("a.tsv", "b.tsv")):
+        case, path = unpack(case_id)
+        result = cli("correlate", *map(path, names), *options, "--format", "jsonl")
+        assert result.code == 0, result.err
+        (line,) = result.out.splitlines()
+        assert "NaN" not in line
+        return case, json.loads(line)
+
+    return correlate
+
+
+@pytest.mark.parametrize("case_id", ["CO01", "CO04", "CO12"])
+def test_correlations(case_id, correlated):
+    case, found = correlated(case_id)
+    expected = case["expected"]["values"]
+    assert found["coefficients"]["tau_b"] == pytest.approx(expected["tau_b"], abs=5e-5)
+    assert found["coefficients"]["rho"] == pytest.approx(expected["rho"], abs=5e-5)
+    assert found["n"] == expected.get("n", found["n"])
+    if "tau p exact" in expected:
+        assert found["p"]["tau_b"] == {"value": pytest.approx(expected["tau p exact"], abs=5e-5), "method": "exact"}
+
+
+def test_CO02_a_constant_side_is_undefined_with_the_reason(unpack, cli, correlated):
+    _, found = correlated("CO02")
+    assert found["coefficients"]["tau_b"] is found["coefficients"]["rho"] is None
+    assert found["undefined"] == "all scores equal on the first side"
+    _, path = unpack("CO02")
+    result = cli("correlate", path("a.tsv"), path("b.tsv"))
+    assert result.code == 0
+    assert re.search(r"Kendall tau-b +undefined", result.out)
+    assert re.search(r"Spearman rho +undefined", result.out)
+    assert "undefined: all scores equal on the first side" in result.out
+
+
+def test_CO05_runs_of_one_side_are_named(unpack, cli, correlated):
+    case, path = unpack("CO05")
+    result = cli("correlate", path("a.tsv"), path("b.tsv"))
+    assert (result.code, result.out) == (1, "")
+    assert "A missing in b" in result.err
+    assert "E missing in a" in result.err
+    _, found = correlated("CO05", "--missing", "drop")
+    expected = case["expected"]["values_over_common"]
+    assert found["coefficients"]["tau_b"] == pytest.approx(expected["tau_b"], abs=5e-5)
+    assert found["coefficients"]["rho"] == pytest.approx(expected["rho"], abs=5e-5)
+    assert (found["n"], sorted(found["left_out"])) == (expected["n"], ["A", "E"])
+
+
+def test_CO07_names_are_not_compared_by_the_alphabet():
+    with pytest.raises(ParameterError, match="takes two lists of scores"):
+        kendall_tau_b(["A", "B", "C", "D"], ["D", "C", "B", "A"])
+
+
+def test_CO09_a_run_without_a_score_is_left_out_and_named(correlated):
+    _, found = correlated("CO09")
+    assert found["coefficients"]["tau_b"] == found["coefficients"]["rho"] == pytest.approx(1)
+    assert found["left_out"] == {"C": "undefined in b score"}
+    assert found["runs"] == ["D", "B", "A"]
+
+
+def test_CO10_equal_means_tie_in_any_order_of_topics(correlated, unpack, cli):
+    _, found = correlated("CO10", names=("per_topic_a.tsv", "b.tsv"))
+    assert found["coefficients"]["tau_b"] == pytest.approx(0)
+    assert found["tied_pairs"] == {"x": 1, "y": 0}
+    _, path = unpack("CO10")
+    board = cli("leaderboard", "--format", "jsonl", path("per_topic_a.tsv")).out
+    means = {r["run_id"]: (r["value"], r["rank"]) for r in map(json.loads, board.splitlines())}
+    assert means["A"] == means["B"] == (pytest.approx(0.2), 1)
+
+
+@pytest.fixture
+def compared(unpack, cli):
+    """Compare the two runs of a case: (case, what JSON says)."""
+
+    def compare(case_id, *options):
+        case, path = unpack(case_id)
+        result = cli("compare", path("a.tsv"), path("b.tsv"), *options, "--format", "jsonl")
+        assert result.code == 0, result.err
+        return case, json.loads(result.out.splitlines()[0])
+
+    return compare
+
+
+def test_SG01_topics_are_paired_by_their_ids(compared):
+    case, found = compared("SG01", "--test", "t")
+    expected = case["expected"]["values"]
+    assert (found["statistic"], found["p"]) == (
+        pytest.approx(expected["t"], abs=5e-5),
+        pytest.approx(expected["p"], abs=5e-5),
+    )
+    assert found["topics"] == expected["n"]
+
+
+def test_SG02_the_randomisation_test_says_the_same_each_time(compared):
+    found = [compared("SG02", "--test", "randomisation")[1]["p"] for _ in range(3)]
+    assert found == [0.25] * 3
+
+
+def test_SG05_a_sampled_p_is_never_0(compared):
+    _, found = compared("SG05", "--test", "randomisation", "--resamples", "1000")
+    assert found["p"] >= 1 / 1001
+
+
+def test_SG06_corrections(unpack):
+    case, _ = unpack("SG06")
+    p = json.loads(case["files"]["pvalues.json"])
+    for name, expected in case["expected"]["values"].items():
+        assert correct([*p.values()], name) == pytest.approx([expected[run] for run in p])

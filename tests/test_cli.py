@@ -192,7 +192,7 @@ def test_an_interrupt_is_quiet(cli, qrels, run, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "evaluate", interrupt)
+    monkeypatch.setattr(module, "scored", interrupt)
     assert cli(qrels, run) == (130, "", "")
 
 

@@ -21,14 +21,15 @@ RANKS = {
     "files": 4, "columns": 4, "policies": 4,
     "text": 4, "stats": 4, "published": 4, "chat": 4, "replies": 4, "models": 4,
     "formats": 5, "idf": 5,
-    "ranking": 6,
+    "ranking": 6, "boards": 6,
     "measures": 7, "judges": 7,
     "bridge": 8, "notes": 8, "validate": 8, "extract": 8, "dedup": 8,
     "scoring": 9, "units": 9, "judging": 9,
     "turns": 10,
     "reports": 11,
-    "cli": 12,
-    "__init__": 13, "__main__": 13,
+    "options": 12, "overview": 12,
+    "cli": 13,
+    "__init__": 14, "__main__": 14,
 }  # fmt: skip
 """Room -> rank. A module imports rooms of a strictly lower rank, and its own rack's ``__init__``."""
 

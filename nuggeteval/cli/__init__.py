@@ -30,11 +30,18 @@ __all__ = [
     "note",
     "progress_bar",
     "read_prompt",
+    "run_counter",
+    "write_bytes",
     "write_lines",
 ]
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("nuggeteval.cli.score", "score runs against nugget qrels"),
+    "leaderboard": ("nuggeteval.cli.leaderboard", "rank runs, with intervals, tests, groups and strata"),
+    "rank": ("nuggeteval.cli.rank", "place of new runs among those of a leaderboard"),
+    "correlate": ("nuggeteval.cli.correlate", "rank correlation of runs by two columns of scores"),
+    "compare": ("nuggeteval.cli.compare", "two runs in detail: topics, test, nuggets that only one has"),
+    "report": ("nuggeteval.cli.report", "one HTML page with everything"),
     "answers": ("nuggeteval.cli.answers", "extract, judge and score answers against a nugget bank in one call"),
     "extract": ("nuggeteval.cli.extract", "clip nuggets out of answers"),
     "judge": ("nuggeteval.cli.judge", "judge units of answers against a nugget bank"),
@@ -48,12 +55,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
 """Command -> (module with add_arguments and run, one line of help)."""
 
 _USAGE = 2
+_MANY = 10
 _FAILED = 1
 _INTERRUPTED = 130
 
 
 def _top_parser() -> argparse.ArgumentParser:
-    rows = "\n".join(f"  {name:<10} {summary}" for name, (_, summary) in COMMANDS.items())
+    rows = "\n".join(f"  {name:<11} {summary}" for name, (_, summary) in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="nuggeteval",
         usage="nuggeteval [COMMAND] ...\n       nuggeteval [OPTION...] QRELS RUN...",
@@ -144,6 +152,13 @@ def progress_bar(what: str, quiet: bool) -> Callable[[int, int], None] | None:
             print(f"\r{done} of {total} {what}", end="\n" if done == total else "", file=sys.stderr)
 
     return show
+
+
+def run_counter(runs: int, quiet: bool) -> Callable[[object], None] | None:
+    """Count the runs that are done, where it takes a while."""
+    show = progress_bar("runs", quiet or runs < _MANY)
+    numbers = iter(range(1, runs + 1))
+    return None if show is None else lambda _: show(next(numbers), runs)
 
 
 def add_judge_options(parser: argparse.ArgumentParser, judges: Iterable[str]) -> None:
@@ -284,6 +299,18 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FormatError(str(folder), f"no folder, and cannot be made one: {error.strerror or error}") from error
+
+
+def write_bytes(content: bytes, out: str) -> None:
+    """Write a figure.
+
+    Raises:
+        FormatError: the file cannot be written.
+    """
+    try:
+        Path(out).write_bytes(content)
+    except OSError as error:
+        raise FormatError(out, f"cannot be written: {error.strerror or error}") from error
 
 
 def write_lines(lines: Iterable[str], out: str | None) -> None:

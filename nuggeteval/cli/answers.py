@@ -34,7 +34,8 @@ from nuggeteval.judging import judge_units
 from nuggeteval.policies import Policies
 from nuggeteval.published import read_published
 from nuggeteval.registry import lookup
-from nuggeteval.reports import render
+from nuggeteval.reports import render, shown
+from nuggeteval.reports.standing import column_for, standings
 from nuggeteval.scoring import Inputs, evaluate, join_measures
 from nuggeteval.stats.correlation import kendall_tau_b, spearman_rho
 from nuggeteval.turns import as_reference, reference_topics
@@ -139,7 +140,7 @@ def _published(options: argparse.Namespace) -> list[str]:
     if len(named) > banks:
         raise ParameterError(f"--gold is given {len(named)} times, for {banks} banks")
     if options.among:
-        columns = {column for row in read_published(options.among) for column in row.values}
+        columns = read_published(options.among).measures
         known = sorted({column.split(":")[1] for column in columns if column.startswith("Recall_")})
         for name in named:
             lookup(dict.fromkeys(known, True), name, f"gold of {options.among}")
@@ -241,24 +242,26 @@ def _matches(gold: _Gold, records: _Records, answers: Sequence[Answer]) -> Itera
 
 def _standing(scores: Scores, among: str, gold: str) -> Iterator[str]:
     """Place of each run among the published ones, and the correlation with what was published for the same runs."""
-    for measure in scores.measures:
-        column = f"{'Recall_NtR' if measure == 'avg_score' else measure}:{gold}"
-        published = [row for row in read_published(among) if column in row.values]
-        if not published:
+    board = read_published(among)
+    means = scores.leaderboard()
+    means = replace(means, measures=tuple("Recall_NtR" if m == "avg_score" else m for m in means.measures))
+    names = {alias: run for run, alias in board.aliases.items()}
+    for m, measure in enumerate(scores.measures):
+        column = column_for(means.measures[m], board, gold)
+        if column is None:
             continue
+        published = board.column(column)
         yield f"\n{measure} beside {column} of {among} ({len(published)} runs)\n"
-        same = [row for row in published if row.run in scores.runs and row.group == "automatic"]
+        same = [
+            run for run in scores.runs if names.get(run) in published and board.groups.get(names[run]) == "automatic"
+        ]
         if len(same) > 2:
-            ours = [scores.value(row.run, measure) or 0.0 for row in same]
-            theirs = [row.values[column] for row in same]
-            shown = ", ".join(
-                f"{name} {'undefined' if value is None else f'{value:.4f}'}"
-                for name, value in (("tau-b", kendall_tau_b(ours, theirs)), ("rho", spearman_rho(ours, theirs)))
-            )
-            yield f"  {shown} over the {len(same)} automatic runs in both\n"
-        known = {row.run for row in published}
-        for name in scores.runs:
-            value = scores.value(name, measure)
-            if value is not None and name not in known:
-                place = 1 + sum(row.values[column] > value for row in published)
-                yield f"  {name}: place {place} of {len(published) + 1}\n"
+            ours = [scores.value(run, measure) or 0.0 for run in same]
+            theirs = [published[names[run]] for run in same]
+            found = (("tau-b", kendall_tau_b(ours, theirs)), ("rho", spearman_rho(ours, theirs)))
+            values = ", ".join(f"{name} {shown(value)}" for name, value in found)
+            yield f"  {values} over the {len(same)} automatic runs in both\n"
+        one = replace(means, measures=(means.measures[m],), values=means.values[:, [m]])
+        for standing in standings(one, board, gold):
+            if standing.places and not standing.known_as:
+                yield f"  {standing.run}: place {standing.places['all']}\n"

@@ -8,20 +8,23 @@ Ids are numbered once; everything after that is arrays.
 from nuggeteval.data.answers import Answer, Judgment, Sentence, Unit, unit_of_run
 from nuggeteval.data.nuggets import VIEWS, Nugget, NuggetBank, NuggetQrels, Scale
 from nuggeteval.data.run import ORDERS, Run
-from nuggeteval.data.scores import Scores
+from nuggeteval.data.scores import Leaderboard, ScoreRow, Scores, join_scores
 
 __all__ = [
     "ORDERS",
     "VIEWS",
     "Answer",
     "Judgment",
+    "Leaderboard",
     "Nugget",
     "NuggetBank",
     "NuggetQrels",
     "Run",
     "Scale",
+    "ScoreRow",
     "Scores",
     "Sentence",
     "Unit",
+    "join_scores",
     "unit_of_run",
 ]

@@ -1,18 +1,28 @@
-"""Scores: run x topic x measure."""
+"""Scores: run x topic x measure; and leaderboards, which have no topics."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from nuggeteval.errors import DataError, listed
 from nuggeteval.rows import BoolArray, FloatArray
 
-__all__ = ["Scores"]
+__all__ = ["Leaderboard", "ScoreRow", "Scores", "join_scores"]
+
+
+class ScoreRow(NamedTuple):
+    """One value of a table of scores; None where it is undefined."""
+
+    run: str
+    topic: str
+    measure: str
+    value: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +109,39 @@ class Scores:
             strata={},
         )
 
+    def of_measures(self, measures: Iterable[str]) -> Scores:
+        """The same scores with these measures only, in this order.
+
+        Raises:
+            KeyError: no such measure.
+        """
+        kept = [_index(self.measures, measure, "measure") for measure in measures]
+        return replace(
+            self,
+            measures=tuple(self.measures[index] for index in kept),
+            values=self.values[:, :, kept],
+            present=self.present[:, :, kept],
+        )
+
+    def of_runs(self, runs: Iterable[str]) -> Scores:
+        """The same scores of these runs only, in this order.
+
+        Raises:
+            KeyError: no such run.
+        """
+        kept = [_index(self.runs, run, "run") for run in runs]
+        return replace(
+            self,
+            runs=tuple(self.runs[index] for index in kept),
+            values=self.values[kept],
+            present=self.present[kept],
+            weights={measure: weights[kept] for measure, weights in self.weights.items()},
+        )
+
+    def leaderboard(self, name: str = "") -> Leaderboard:
+        """The aggregates alone."""
+        return Leaderboard(name, self.runs, self.measures, self.aggregates, notes=self.notes)
+
     def undefined(self, run: int, measure: int) -> int:
         """Number of topics that have no value and are therefore in no mean."""
         return int(np.count_nonzero(self.present[run, :, measure] & np.isnan(self.values[run, :, measure])))
@@ -124,6 +167,96 @@ class Scores:
             t = _index(self.topics, topic, "topic")
             value = float(self.values[r, t, m]) if self.present[r, t, m] else math.nan
         return None if math.isnan(value) else value
+
+
+@dataclass(frozen=True, eq=False)
+class Leaderboard:
+    """Aggregates without topics: a published table, another program's file.
+
+    Attributes:
+        name: where it is from.
+        runs, measures: the names along each axis.
+        values: NaN where there is none, shape (runs, measures).
+        groups: run -> its group (automatic, manual; a team), for those that have one.
+        aliases: run -> its other name (the one in a released file).
+        places: decimals that the values of a measure were rounded to, where they were.
+        notes: what a reader should know before trusting them.
+    """
+
+    name: str
+    runs: tuple[str, ...]
+    measures: tuple[str, ...]
+    values: FloatArray
+    groups: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def of_runs(self, runs: Iterable[str]) -> Leaderboard:
+        """The same aggregates of these runs only, in this order.
+
+        Raises:
+            KeyError: no such run.
+        """
+        kept = [_index(self.runs, run, "run") for run in runs]
+        return replace(self, runs=tuple(self.runs[index] for index in kept), values=self.values[kept])
+
+    def column(self, measure: str) -> dict[str, float]:
+        """The value of each run that has one in a measure.
+
+        Raises:
+            KeyError: no such measure.
+        """
+        values = self.values[:, _index(self.measures, measure, "measure")]
+        return {run: float(value) for run, value in zip(self.runs, values, strict=True) if not math.isnan(value)}
+
+    def __repr__(self) -> str:
+        return f"Leaderboard({self.name}: {len(self.runs)} runs, measures {', '.join(self.measures)})"
+
+
+def join_scores(parts: Sequence[Scores]) -> Scores:
+    """The rows of several tables as one; what only some of them have is absent from the others.
+
+    Raises:
+        DataError: two tables have a value for the same run, topic and measure.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    runs, topics, measures = (
+        tuple(dict.fromkeys(name for part in parts for name in getattr(part, axis)))
+        for axis in ("runs", "topics", "measures")
+    )
+    values = np.full((len(runs), len(topics), len(measures)), np.nan)
+    present = np.zeros(values.shape, dtype=bool)
+    # A pooled mean needs the weights of all its topics: a part that does not know them leaves it undefined.
+    weights = {name: np.full(values.shape[:2], np.nan) for part in parts for name in part.weights}
+    for part in parts:
+        cells = np.ix_(*([names.index(n) for n in mine] for names, mine in _axes(part, runs, topics, measures)))
+        for name, known in part.weights.items():
+            weights[name][cells[0][:, :, 0], cells[1][:, :, 0]] = known
+        twice = present[cells] & part.present
+        if twice.any():
+            r, t, m = np.argwhere(twice)[0]
+            raise DataError(f"two values for run {part.runs[r]!r}, topic {part.topics[t]!r}, {part.measures[m]}")
+        values[cells] = np.where(part.present, part.values, values[cells])
+        present[cells] |= part.present
+    return Scores(
+        runs,
+        topics,
+        measures,
+        values,
+        present,
+        summed=frozenset().union(*(part.summed for part in parts)),
+        weights=weights,
+        signature=" + ".join(dict.fromkeys(part.signature for part in parts if part.signature)),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+    )
+
+
+def _axes(
+    part: Scores, runs: tuple[str, ...], topics: tuple[str, ...], measures: tuple[str, ...]
+) -> Iterable[tuple[tuple[str, ...], tuple[str, ...]]]:
+    return ((runs, part.runs), (topics, part.topics), (measures, part.measures))
 
 
 def _index(names: tuple[str, ...], name: str, kind: str) -> int:

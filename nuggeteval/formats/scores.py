@@ -10,31 +10,35 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from nuggeteval.data import Scores
-from nuggeteval.errors import FormatError, UnknownNameError, shorten
+from nuggeteval.data import Leaderboard, ScoreRow, Scores
+from nuggeteval.errors import FormatError, UnknownNameError, listed, shorten
 from nuggeteval.files import json_records, read_bytes, stem, write_text
 from nuggeteval.ids import decode, topic_order
 
-__all__ = ["LAYOUTS", "ScoreRow", "as_score_lines", "read_scores", "rows_of", "shown_value", "write_scores"]
+__all__ = [
+    "LAYOUTS",
+    "as_leaderboard",
+    "as_score_lines",
+    "as_scores",
+    "exact",
+    "read_rows",
+    "read_scores",
+    "rows_of",
+    "shown_value",
+    "write_scores",
+]
 
 ALL = "all"
 _AGGREGATE = re.compile(rf"{ALL}(:|$)")
+_ROUNDING = 1.1e-4
 UNDEFINED = "undefined"
-TSV_HEADER = ("run", "topic", "measure", "value")
-
-
-class ScoreRow(NamedTuple):
-    """One value of a table of scores; None where it is undefined."""
-
-    run: str
-    topic: str
-    measure: str
-    value: float | None
+TSV_HEADER = ("run_id", "query_id", "measure", "value")
+"""The header that TIRA's check of leaderboards knows."""
 
 
 def rows_of(scores: Scores, by_topic: bool = False, summary: bool = True) -> Iterator[ScoreRow]:
@@ -69,42 +73,43 @@ def shown_value(value: float | None, summed: bool, places: int) -> str:
     return f"{value:.0f}" if summed and value == int(value) else f"{value:.{places}f}"
 
 
-def _columns(
-    order: Callable[[ScoreRow], tuple[str, ...]],
-) -> Callable[[Scores, Iterable[ScoreRow], int], Iterator[str]]:
+_Writer = Callable[[Iterable[ScoreRow], int, frozenset[str], str], Iterator[str]]
+"""Writer of rows: (rows, places, summed measures, signature) -> lines."""
+
+
+def _columns(order: Callable[[ScoreRow], tuple[str, ...]]) -> _Writer:
     """A writer of rounded, tab-separated columns in some order, the value last."""
 
-    def lines(scores: Scores, rows: Iterable[ScoreRow], places: int) -> Iterator[str]:
+    def lines(rows: Iterable[ScoreRow], places: int, summed: frozenset[str], _signature: str) -> Iterator[str]:
         for row in rows:
             if row.value is not None:
-                yield "\t".join((*order(row), shown_value(row.value, row.measure in scores.summed, places))) + "\n"
+                yield "\t".join((*order(row), shown_value(row.value, row.measure in summed, places))) + "\n"
 
     return lines
 
 
-def _exact(scores: Scores, row: ScoreRow) -> float | None:
+def exact(row: ScoreRow, summed: frozenset[str]) -> float | None:
     """A value in full precision; a number of things is an integer."""
-    whole = row.value is not None and row.measure in scores.summed and row.value.is_integer()
+    whole = row.value is not None and row.measure in summed and row.value.is_integer()
     return int(row.value or 0) if whole else row.value
 
 
-def _tsv(scores: Scores, rows: Iterable[ScoreRow], _places: int) -> Iterator[str]:
+def _tsv(rows: Iterable[ScoreRow], _places: int, summed: frozenset[str], _signature: str) -> Iterator[str]:
     yield "\t".join(TSV_HEADER) + "\n"
     for row in rows:
-        value = UNDEFINED if row.value is None else repr(_exact(scores, row))
+        value = UNDEFINED if row.value is None else repr(exact(row, summed))
         yield f"{row.run}\t{row.topic}\t{row.measure}\t{value}\n"
 
 
-def _jsonl(scores: Scores, rows: Iterable[ScoreRow], _places: int) -> Iterator[str]:
+def _jsonl(rows: Iterable[ScoreRow], _places: int, summed: frozenset[str], signature: str) -> Iterator[str]:
     for row in rows:
-        value = _exact(scores, row)
-        record = {"run_id": row.run, "topic_id": row.topic, "measure": row.measure, "value": value}
+        record = {"run_id": row.run, "topic_id": row.topic, "measure": row.measure, "value": exact(row, summed)}
         if _AGGREGATE.match(row.topic):
-            record["signature"] = scores.signature
+            record["signature"] = signature
         yield json.dumps(record, ensure_ascii=False) + "\n"
 
 
-LAYOUTS: dict[str, Callable[[Scores, Iterable[ScoreRow], int], Iterator[str]]] = {
+LAYOUTS: dict[str, _Writer] = {
     "trec_eval": _columns(lambda row: (f"{row.measure:<22}", row.topic)),
     "tot": _columns(lambda row: (row.run, row.measure, row.topic)),
     "ir_measures": _columns(lambda row: (row.run, row.topic, row.measure)),
@@ -130,7 +135,7 @@ def as_score_lines(
     """
     if layout not in LAYOUTS:
         raise UnknownNameError(f"unknown layout {layout!r} (known: {', '.join(LAYOUTS)})")
-    yield from LAYOUTS[layout](scores, rows_of(scores, by_topic, summary), places)
+    yield from LAYOUTS[layout](rows_of(scores, by_topic, summary), places, scores.summed, scores.signature)
 
 
 def write_scores(scores: Scores, path: str, layout: str = "jsonl", by_topic: bool = True) -> None:
@@ -153,12 +158,26 @@ def read_scores(path: str, topics: Iterable[str] = ()) -> Scores:
     Raises:
         FormatError: a line that is no score; a row twice; four columns in an unknown order; no topic.
     """
-    raw = read_bytes(path)
+    return as_scores(read_rows(read_bytes(path), path, topics), path)
+
+
+NumberedRow = tuple[int, ScoreRow]
+
+
+def read_rows(raw: bytes, path: str, topics: Iterable[str] = ()) -> list[NumberedRow]:
+    """The rows of a score file with their lines, aggregates among them.
+
+    Args:
+        raw: its content.
+        path: what it is called; names the run where the layout does not.
+        topics: as for :func:`read_scores`.
+
+    Raises:
+        FormatError: a line that is no score; four columns in an unknown order.
+    """
     if raw.lstrip()[:1] in (b"{", b"["):
-        rows = [(line, _json_row(record, path, line)) for line, record in json_records(raw, path)]
-    else:
-        rows = _column_rows(raw, path, set(topics))
-    return _collect(path, rows)
+        return [(line, _json_row(record, path, line)) for line, record in json_records(raw, path)]
+    return _column_rows(raw, path, set(topics))
 
 
 def _json_row(record: dict[str, object], path: str, line: int) -> ScoreRow:
@@ -177,6 +196,7 @@ _ORDERS = {"tot": (0, 2, 1), "ir_measures": (0, 1, 2), "rag4reports": (1, 0, 2)}
 
 
 _HEADER_NAMES = {"run_id": "run", "topic_id": "topic", "query_id": "topic", "qid": "topic"}
+_COLUMNS = ("run", "topic", "measure", "value")
 
 
 def _column_rows(raw: bytes, path: str, topics: set[str]) -> list[tuple[int, ScoreRow]]:
@@ -190,15 +210,18 @@ def _column_rows(raw: bytes, path: str, topics: set[str]) -> list[tuple[int, Sco
         if width not in (3, 4) or len(fields) != width:
             shown = shorten(" ".join(fields))
             raise FormatError(path, f"expected 3 or 4 columns throughout, found {len(fields)}: {shown!r}", number)
-    if sorted(header) == sorted(TSV_HEADER):
-        run, topic, measure = (header.index(name) for name in TSV_HEADER[:3])
+    if sorted(header) == sorted(_COLUMNS):
+        run, topic, measure, value = (header.index(name) for name in _COLUMNS)
+    elif header == ["run", "topic", "value"]:
+        lines = [(number, [*fields, header[-1]]) for number, fields in lines]
+        run, topic, measure, value = 0, 1, 3, 2
     elif width == 4:
         run, topic, measure = _order_of([fields for _, fields in lines], path, topics)
+        value = 3
     else:
         # trec_eval's three columns say nothing of the run: the file is named for it.
         lines = [(number, [*fields, stem(path)]) for number, fields in lines]
-        run, topic, measure = 3, 1, 0
-    value = header.index("value") if sorted(header) == sorted(TSV_HEADER) else width - 1
+        run, topic, measure, value = 3, 1, 0, 2
     return [
         (number, ScoreRow(f[run], f[topic], f[measure], _parse_value(f[value], path, number))) for number, f in lines
     ]
@@ -228,8 +251,30 @@ def _parse_value(text: str, path: str, line: int) -> float | None:
     return value
 
 
-def _collect(path: str, rows: list[tuple[int, ScoreRow]]) -> Scores:
-    """Scores from rows; aggregates in the file are left out."""
+def as_leaderboard(rows: Sequence[NumberedRow], path: str) -> Leaderboard:
+    """The aggregates of a score file that has nothing else.
+
+    Raises:
+        FormatError: two aggregates of a run and measure.
+    """
+    values: dict[tuple[str, str], float] = {}
+    for line, row in rows:
+        if row.topic != ALL:
+            continue
+        if (row.run, row.measure) in values:
+            raise FormatError(path, f"second aggregate for run {row.run!r}, {row.measure}", line)
+        values[row.run, row.measure] = math.nan if row.value is None else row.value
+    runs, measures = (tuple(dict.fromkeys(key[side] for key in values)) for side in (0, 1))
+    table = np.array([[values.get((run, measure), math.nan) for measure in measures] for run in runs])
+    return Leaderboard(path, runs, measures, table)
+
+
+def as_scores(rows: Sequence[NumberedRow], path: str) -> Scores:
+    """Scores from the rows of a file; its aggregates are left out, and compared with our own.
+
+    Raises:
+        FormatError: a row twice; no topic.
+    """
     found: dict[tuple[str, str, str], float | None] = {}
     for line, row in rows:
         key = row[:3]
@@ -254,4 +299,19 @@ def _collect(path: str, rows: list[tuple[int, ScoreRow]]) -> Scores:
     # What a pooled mean was weighted with is not in the file: it has no aggregate, rather than a wrong one.
     unknown = np.full(values.shape[:2], np.nan)
     weights = {measure: unknown for measure in measures if "avg='micro'" in measure}
-    return Scores(tuple(runs), tuple(topics), tuple(measures), values, present, summed, weights)
+    scores = Scores(tuple(runs), tuple(topics), tuple(measures), values, present, summed, weights)
+    return replace(scores, notes=tuple(_disagreements(scores, rows, path)))
+
+
+def _disagreements(scores: Scores, rows: Sequence[NumberedRow], path: str) -> Iterator[str]:
+    """A note where an aggregate in the file is not that of its topics, beyond what printing rounds."""
+    at = {name: index for index, name in enumerate(scores.runs)}
+    column = {name: index for index, name in enumerate(scores.measures)}
+    wrong = []
+    for _, row in rows:
+        if row.topic == ALL and row.value is not None and row.run in at and row.measure in column:
+            ours = scores.aggregates[at[row.run], column[row.measure]]
+            if not math.isnan(ours) and abs(ours - row.value) > _ROUNDING * max(1.0, abs(ours)):
+                wrong.append(f"{row.run} {row.measure} {row.value:g} (its topics give {ours:.4f})")
+    if wrong:
+        yield f"{path}: 'all' rows that are not the mean of their topics, which counts: {listed(wrong, 3)}"

@@ -13,7 +13,7 @@ from nuggeteval.errors import FormatError, listed, shorten
 from nuggeteval.files import json_records, read_bytes
 from nuggeteval.ids import decode
 
-__all__ = ["is_topics", "read_queries", "read_statements", "read_strata"]
+__all__ = ["is_topics", "read_groups", "read_queries", "read_statements", "read_strata"]
 
 _TOPIC_KEYS = ("topic", "topic_id", "request_id", "narrative_id", "query_id", "qid", "id")
 _TEXT_KEYS = ("problem_statement", "narrative", "query", "question", "text", "title")
@@ -54,18 +54,31 @@ def read_strata(path: str) -> dict[str, str]:
     raw = read_bytes(path)
     if raw.lstrip()[:1] == b"[" and _is_ikat(raw):
         return {topic: "personal" if turn.get("ptkb_provenance") else "non-personal" for topic, turn in _turns(raw)}
+    return _two_columns(raw, path, "topic", "label")
+
+
+def read_groups(path: str) -> dict[str, str]:
+    """Read which group (automatic, manual; a team) each run is in: lines of ``run<TAB>group``.
+
+    Raises:
+        FormatError: naming file and line: a line of another shape, a group with white space, a run twice.
+    """
+    return _two_columns(read_bytes(path), path, "run", "group")
+
+
+def _two_columns(raw: bytes, path: str, key: str, value: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for line, row in enumerate(raw.split(b"\n"), start=1):
         fields = decode(row).split()
         if not fields:
             continue
         if len(fields) != 2:
-            raise FormatError(path, f"expected topic<TAB>label, found {shorten(decode(row))!r}", line)
+            raise FormatError(path, f"expected {key}<TAB>{value}, found {shorten(decode(row))!r}", line)
         if fields[0] in found:
-            raise FormatError(path, f"topic {fields[0]!r} twice", line)
+            raise FormatError(path, f"{key} {fields[0]!r} twice", line)
         found[fields[0]] = fields[1]
     if not found:
-        raise FormatError(path, "no topic")
+        raise FormatError(path, f"no {key}")
     return found
 
 

@@ -26,8 +26,10 @@ __all__ = [
     "Param",
     "Record",
     "bind",
+    "direction_of",
     "expand_names",
     "known_names",
+    "name_of",
     "record_of",
 ]
 
@@ -214,6 +216,26 @@ def record_of(name: str) -> Record:
     """
     records: dict[str, Record] = load(f"{__name__}.{TABLE[name]}:RECORDS")
     return records[name]
+
+
+def name_of(text: str) -> str:
+    """The name of a measure without its parameters, as in the table where it is one of ours."""
+    try:
+        return _canonical(parse(text)).name
+    except ParameterError:
+        return text
+
+
+def direction_of(text: str) -> bool | None:
+    """Whether more is better in a measure, by its record; None for counts. Unknown measures: more is better.
+
+    Args:
+        text: a measure as it is printed, ours or another program's.
+    """
+    name = name_of(text)
+    if name in TABLE:
+        return record_of(name).higher_is_better
+    return None if text.lower().startswith("num_") else True
 
 
 def known_names(theirs: Iterable[str] = ()) -> list[str]:

@@ -6,7 +6,7 @@ ties. Where a side is constant nothing is defined: None, never 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -271,7 +271,7 @@ def spearman_rho_rows(x: FloatArray, y: FloatArray) -> FloatArray:
         return np.asarray((first * second).sum(axis=1) / spread)
 
 
-COEFFICIENTS: dict[str, Callable[[Sequence[float], Sequence[float]], float | None]] = {
+COEFFICIENTS: dict[str, Callable[[ArrayLike, ArrayLike], float | None]] = {
     "tau_b": kendall_tau_b,
     "tau_a": kendall_tau_a,
     "tau_c": kendall_tau_c,
