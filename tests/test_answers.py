@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import signal
 import subprocess
 import sys
@@ -839,9 +840,11 @@ def test_agreement_counts_scales_and_votes(cli, write):
     labels = write("labels", "1_7_1_1_A\t0\n1_7_1_2_A\t1\n1_7_1_3_A\t0\n")
     # Grades 1 and 2 do not count on this scale; of three votes 0, 0, 4 the majority is 0.
     grades = (("1", 1, 0), ("2", 5, 0), ("3", 2, 0))
-    assert "1.0000    1.0000" in cli("agree", labels, write("j", "".join(judged(*g) for g in grades))).out
+    whole = cli("agree", labels, write("j", "".join(judged(*g) for g in grades))).out
+    assert re.search(r"^all +3 +1\.0000 +1\.0000 ", whole, re.MULTILINE)
     votes = (("1", 0, 0), ("1", 0, 1), ("1", 4, 2), ("2", 4, 0), ("2", 4, 1), ("2", 0, 2))
-    assert "1.0000    1.0000" in cli("agree", labels, write("k", "".join(judged(*v) for v in votes))).out
+    whole = cli("agree", labels, write("k", "".join(judged(*v) for v in votes))).out
+    assert re.search(r"^all +2 +1\.0000 +1\.0000 ", whole, re.MULTILINE)
     twice = cli("agree", labels, write("l", judged("1", 0) + judged("1", 4)))
     assert (twice.code, "is judged twice" in twice.err) == (1, True)
 
@@ -861,9 +864,61 @@ def test_agreement_with_people(cli, write):
     assert result.code == 0
     rows = {line.split()[0]: line.split()[1:] for line in result.out.splitlines() if line.strip()}
     # All: yes yes no no (people) beside yes yes no yes: accuracy 3/4; expected 1/2 x 3/4 + 1/2 x 1/4; kappa 1/2.
-    assert rows["all"] == ["4", "0.7500", "0.5000", "2", "0", "1", "1"]
-    assert rows["run_a"][:3] == ["2", "1.0000", "1.0000"]
-    assert "b\t1_2\t2\tpeople 0\tjudge 1" in result.out
+    # AC1: share of yes (2 + 3) / 8, chance 2 x .625 x .375 = .46875, (.75 - .46875) / .53125 = .5294. alpha: o(yes, no)
+    # 1 each way, n(yes) = 5, n(no) = 3: 1 - 7 x 2 / (2 x 5 x 3) = .5333.
+    assert rows["all"] == [
+        "4",
+        "0.7500",
+        "0.5000",
+        "0.5294",
+        "0.5333",
+        "0.5000",
+        "0.6667",
+        "1.0000",
+        "2",
+        "0",
+        "1",
+        "1",
+    ]
+    assert re.search(r"^run_a +2 +1\.0000 +1\.0000 ", result.out, re.MULTILINE)
+    assert re.search(r"^b +1_2 +2 +0 +1$", result.out, re.MULTILINE)
+    # Shares of yes: people .5 and .5, a constant side.
+    assert "tau-b undefined, rho undefined over 2 runs; undefined: all scores equal on the first side" in result.out
+    bank = write(
+        "bank.jsonl", '{"topic": "1_2", "nuggets": [{"id": "1", "text": "one"}, {"id": "2", "text": "the text"}]}\n'
+    )
+    shown = cli("agree", *people, judge, "--disagreements", "--bank", bank, "--by-topic", "--format", "markdown").out
+    assert re.search(r"\| b +\| 1_2 +\| 2 +\| 0 +\| 1 +\| the text", shown)
+    assert re.search(r"\| 1_2 +\| +4 \| +0\.7500 \|", shown)
+    lines = [
+        json.loads(line) for line in cli("agree", *people, judge, "--bank", bank, "--format", "jsonl").out.splitlines()
+    ]
+    assert lines[0] == {
+        "all": True,
+        "number": 4,
+        "accuracy": 0.75,
+        "kappa": 0.5,
+        "ac1": pytest.approx(0.28125 / 0.53125),
+        "alpha": pytest.approx(16 / 30),
+        "majority": 0.5,
+        "precision": 2 / 3,
+        "recall": 1.0,
+        "yes/yes": 2,
+        "yes/no": 0,
+        "no/yes": 1,
+        "no/no": 1,
+    }
+    assert lines[-1] == {
+        "disagreement": {
+            "run": "b",
+            "topic": "1_2",
+            "nugget": "2",
+            "people": 0,
+            "judge": 1,
+            "text": "the text",
+            "response": "",
+        }
+    }
     assert cli("agree", people[0]).code == 1
     assert cli("agree", write("bad", "nonsense\n"), judge).code == 1
     assert cli("agree", write("other", "7_9_9_1_b\t1\n"), judge).code == 1
@@ -926,14 +981,14 @@ def test_lexical_on_the_human_labels_and_the_published_ranking(cli, ikat, tmp_pa
     assert taus[1] >= 0.70
     labels = ikat / "human_resources/human-study-matching-labels.txt"
     agree = cli("agree", labels, tmp_path / "judgments.jsonl", "--aliases", ikat / "alias_map.tsv")
-    number, accuracy, kappa, *confusion = next(
-        line for line in agree.out.splitlines() if line.startswith("all")
-    ).split()[1:]
+    lines = [line.split() for line in agree.out.splitlines()]
+    number, accuracy, kappa, *_ = whole = next(line for line in lines if line[:1] == ["all"])[1:]
+    confusion = whole[-4:]
     assert int(number) == 673
     assert float(kappa) == pytest.approx(0.42, abs=0.01)
     assert float(accuracy) == pytest.approx(0.828, abs=0.001)
     assert int(confusion[0]) + int(confusion[1]) == 110
-    per_run = {line.split()[0]: [int(cell) for cell in line.split()[4:6]] for line in agree.out.splitlines()[3:9]}
+    per_run = {line[0]: [int(cell) for cell in line[9:11]] for line in lines if len(line) == 13 and line[1].isdigit()}
     yes = {"NII_USI_UCL": 30, "gpt4-QD1-rr": 29, "RALI_gpt4o_nonp_fusion_rerank": 19, "uot-yahoo_run": 13, "ksu": 7}
     assert {run: sum(per_run[run]) for run in yes} == yes
 

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from nuggeteval.cli import write_lines
 from nuggeteval.errors import DataError
 from nuggeteval.files import read_bytes
+from nuggeteval.formats.answers import read_answers
 from nuggeteval.formats.judgments import grade_of_votes, read_judgments, votes_by_cell
 from nuggeteval.formats.labels import Labels, read_aliases, read_labels
-from nuggeteval.stats.agreement import agreement
+from nuggeteval.formats.nuggets import read_bank
+from nuggeteval.reports import RENDERERS, render_tables
+from nuggeteval.reports.agreement import (
+    Key,
+    agreement_lines,
+    agreement_tables,
+    build_agreement,
+    disagreement_table,
+)
 
 __all__ = ["add_arguments", "run"]
+
+_TEXT = 200
 
 _EXAMPLES = """
 examples:
   nuggeteval agree human-labels.txt judgments.jsonl --aliases aliases.tsv
-  nuggeteval agree annotator1.txt annotator2.txt annotator3.txt judgments.jsonl --disagreements
+  nuggeteval agree annotator1.txt annotator2.txt annotator3.txt judgments.jsonl --by-topic --format markdown
+  nuggeteval agree human-labels.txt judgments.jsonl --disagreements --bank BANK.jsonl --answers ANSWERS
 
 Labels: batch_topic_turn_nugget_run<TAB>0|1, or judgments of responses. Of several annotators the majority counts; a
 tie is left out and counted.
@@ -27,12 +39,18 @@ tie is left out and counted.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.usage = "%(prog)s LABELS... JUDGMENTS"
+    parser.usage = "%(prog)s [OPTION...] LABELS... JUDGMENTS"
     parser.epilog = _EXAMPLES
     add = parser.add_argument
     add("labels", metavar="LABELS", nargs="+", help="labels of people; last, the judgments of the judge")
     add("--aliases", metavar="FILE", help="TSV with a header: name of a run in the labels, in the judgments")
+    add("-q", "--by-topic", action="store_true", help="topic by topic too")
     add("--disagreements", action="store_true", help="list every item on which they differ")
+    add("--bank", metavar="FILE", help="texts of the nuggets, for --disagreements")
+    add("--answers", metavar="FILE", action="append", default=[], help="texts of the responses, for --disagreements")
+    add("--format", choices=(*RENDERERS, "jsonl"), default="text", help="jsonl is exact and whole (text)")
+    add("--places", type=int, default=4, metavar="N", help="decimals (4)")
+    add("-o", "--out", metavar="FILE", help="write there instead of stdout")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -42,12 +60,29 @@ def run(options: argparse.Namespace) -> int:
     if not people:
         raise DataError("agreement needs labels and judgments: two files at least")
     truth, tied = _majority(people)
-    common = [key for key in truth if key in judge]
-    if not common:
-        example, other = next(iter(truth), "none"), next(iter(judge), "none")
-        raise DataError(f"labels and judgments have nothing in common: {example} against {other} (run, topic, nugget)")
-    write_lines(_report(truth, judge, common, tied, options.disagreements), None)
+    report = build_agreement(truth, judge, tied)
+    texts = _texts(report.disagreements, options)
+    if options.format == "jsonl":
+        write_lines(agreement_lines(report, texts), options.out)
+        return 0
+    tables = agreement_tables(report, options.by_topic, options.places)
+    if options.disagreements:
+        tables.append(disagreement_table(report, texts))
+    write_lines([render_tables(tables, options.format)], options.out)
     return 0
+
+
+def _texts(disagreements: Sequence[tuple[Key, int, int]], options: argparse.Namespace) -> dict[Key, tuple[str, str]]:
+    """The texts of nugget and response of the items on which they differ."""
+    bank = read_bank(options.bank).nuggets if options.bank else {}
+    nuggets = {(topic, nugget.id): nugget.text for topic, entries in bank.items() for nugget in entries}
+    answers = read_answers(options.answers) if options.answers else []
+    responses = {(answer.run, answer.topic): " ".join(answer.text.split()) for answer in answers}
+    return {key: (nuggets.get(key[1:], ""), _cut(responses.get(key[:2], ""))) for key, _, _ in disagreements}
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TEXT else f"{text[:_TEXT]} ..."
 
 
 def _read(path: str, aliases: dict[str, str]) -> Labels:
@@ -73,25 +108,3 @@ def _majority(people: Sequence[Labels]) -> tuple[Labels, int]:
     ranked = {key: count.most_common(2) for key, count in votes.items()}
     clear = {key: top[0][0] for key, top in ranked.items() if len(top) == 1 or top[0][1] > top[1][1]}
     return clear, len(votes) - len(clear)
-
-
-def _report(
-    truth: Labels, judge: Labels, common: Sequence[tuple[str, str, str]], tied: int, every: bool
-) -> Iterator[str]:
-    """The lines of the report: all items, then run by run."""
-    yield "yes/no: people say yes, the judge says no\n"
-    yield _row("run", "items", "accuracy", "kappa", "yes/yes", "yes/no", "no/yes", "no/no")
-    for name in ("all", *sorted({run for run, _, _ in common})):
-        keys = [key for key in common if name in ("all", key[0])]
-        result = agreement([int(truth[key] > 0) for key in keys], [int(judge[key] > 0) for key in keys])
-        cells = [str(result.confusion.get(cell, 0)) for cell in ((1, 1), (1, 0), (0, 1), (0, 0))]
-        kappa = "undefined" if result.kappa is None else f"{result.kappa:.4f}"
-        yield _row(name, str(result.number), f"{result.accuracy:.4f}", kappa, *cells)
-    yield f"\n{len(truth) - len(common)} labelled items are not judged; {tied} ties among annotators are left out\n"
-    for key in common if every else ():
-        if (truth[key] > 0) != (judge[key] > 0):
-            yield f"{key[0]}\t{key[1]}\t{key[2]}\tpeople {truth[key]}\tjudge {judge[key]}\n"
-
-
-def _row(*cells: str) -> str:
-    return f"{cells[0]:<40} " + " ".join(f"{cell:>9}" for cell in cells[1:]) + "\n"
