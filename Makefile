@@ -24,12 +24,13 @@ runs: .venv/demo
 	$(BIN)/python tools/make_demo_runs.py
 
 # Rebuild reports/ from qrels/ and runs/.
-reports: .venv/demo
+reports: .venv/dev
 	$(BIN)/python tools/make_reports.py reports
 
 benchmark: .venv/dev
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/nli.py
+	$(BIN)/python benchmarks/rankings.py --report
 
 clean:
 	rm -rf .venv build dist *.egg-info .coverage

@@ -132,7 +132,15 @@ def test_the_reports_are_what_the_program_makes(tool, tmp_path):
     assert make.main(str(tmp_path)) == 0
     assert sorted(path.name for path in (ROOT / "reports").iterdir()) == sorted(make.REPORTS)
     for path in tmp_path.iterdir():
-        assert path.read_bytes() == (ROOT / "reports" / path.name).read_bytes(), path.name
+        made, kept = path.read_text(encoding="utf-8"), (ROOT / "reports" / path.name).read_text(encoding="utf-8")
+        assert without_figures(made) == without_figures(kept), path.name
+
+
+def without_figures(page):
+    """A page, and the words of its figures instead of their curves: another matplotlib draws other ones."""
+    return re.sub(
+        r"<svg.*?</svg>", lambda svg: " ".join(re.findall(r">([^<>]+)</text>", svg[0])), page, flags=re.DOTALL
+    )
 
 
 def test_the_page_of_measures_is_made_of_their_records(tool):

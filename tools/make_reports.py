@@ -9,36 +9,45 @@ from nuggeteval.cli import main as nuggeteval
 from nuggeteval.measures import ALIASES, NICKNAMES, TABLE, TREC_NAMES, record_of
 
 ROOT = Path(__file__).resolve().parent.parent
-BANK = "qrels/demo.bank.jsonl"
+DEMO = ["--rel=3", "--bank=qrels/demo.bank.jsonl", "qrels/demo.qrels", "runs/demo-*.run"]
+NTN = ["-mPrecision_NtN,Recall_NtN,F1_NtN", "--bank=qrels/demo.bank.jsonl", "qrels/demo.nuggets.qrels"]
+NTR = ["-mRecall_NtR(rel=2)", "-mautonuggetizer", "--bank=qrels/demo.bank.jsonl", "qrels/demo.responses.qrels"]
+TEXTS = ["--documents=qrels/demo.documents.jsonl", "--queries=qrels/demo.topics.jsonl"]
+SCORES = "{}/per-topic.tsv"
+MEASURES = "--measures=AP,nDCG@5,alpha_nDCG@10,Cov@10"
 
-REPORTS: dict[str, tuple[str, str, str, list[str]]] = {
-    "leaderboard.md": ("official", "qrels/demo.qrels", "demo-*.run", ["--rel=3", "--format=markdown"]),
-    "leaderboard.tsv": ("official", "qrels/demo.qrels", "demo-*.run", ["--rel=3", "--format=tsv"]),
-    "per-topic.tsv": ("official", "qrels/demo.qrels", "demo-*.run", ["--rel=3", "--format=tsv", "--by-topic"]),
-    "answers-ntn.md": (
-        "Precision_NtN Recall_NtN F1_NtN",
-        "qrels/demo.nuggets.qrels",
-        "answers-*.nuggets.run",
-        ["--format=markdown", "--by-topic"],
-    ),
-    "answers-ntr.md": (
-        "Recall_NtR(rel=2) autonuggetizer",
-        "qrels/demo.responses.qrels",
-        "answers-*.responses.run",
-        ["--format=markdown", "--by-topic"],
-    ),
+REPORTS: dict[str, list[str]] = {
+    "per-topic.tsv": ["score", "--format=tsv", "--by-topic", *DEMO],
+    "leaderboard.md": ["leaderboard", "--format=markdown", *DEMO],
+    "leaderboard.tsv": ["leaderboard", "--format=tsv", *DEMO],
+    "leaderboard.html": ["leaderboard", "--format=html", *DEMO],
+    "correlation.md": ["correlate", "--format=markdown", MEASURES, SCORES],
+    "correlation.tsv": ["correlate", "--format=tsv", MEASURES, SCORES],
+    "correlation.html": ["correlate", "--format=html", MEASURES, SCORES],
+    "report.html": ["report", "--title=The demonstration collection", *TEXTS, *DEMO],
+    "answers-ntn.md": ["score", "--format=markdown", "--by-topic", *NTN, "runs/answers-*.nuggets.run"],
+    "answers-ntr.md": ["score", "--format=markdown", "--by-topic", *NTR, "runs/answers-*.responses.run"],
+    "ikat2024-correlations.md": ["correlate", "--claims", "--format=markdown", "published:ikat2024"],
 }
-"""File -> (measures, qrels, runs, options)."""
+"""File -> the command that makes it; later ones read what earlier ones wrote."""
 
 
 def main(folder: str) -> int:
     """Write every report into a folder."""
     codes = []
-    for name, (measures, qrels, pattern, options) in REPORTS.items():
-        runs = sorted(str(path) for path in (ROOT / "runs").glob(pattern))
-        arguments = ["score", "-m", measures, "--bank", str(ROOT / BANK), *options, "-o", str(Path(folder) / name)]
-        codes.append(nuggeteval([*arguments, str(ROOT / qrels), *runs]))
+    for name, arguments in REPORTS.items():
+        words = [path for word in arguments for path in _expanded(word.format(folder))]
+        codes.append(nuggeteval([*words, "--out", str(Path(folder) / name)]))
     return max(codes)
+
+
+def _expanded(word: str) -> list[str]:
+    """A word of a command: patterns and paths of the checkout in full, options as they are."""
+    option, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    if not value.startswith(("qrels/", "runs/")):
+        return [word]
+    paths = sorted(str(path) for path in ROOT.glob(value))
+    return [f"{option}{equals}{path}" for path in paths]
 
 
 def measures_page() -> str:

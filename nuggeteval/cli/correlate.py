@@ -15,6 +15,7 @@ from nuggeteval.errors import ParameterError
 from nuggeteval.files import stem
 from nuggeteval.formats.topics import read_groups
 from nuggeteval.reports import RENDERERS, Table, render_tables
+from nuggeteval.reports.claims import claims_table
 from nuggeteval.reports.correlation import (
     MISSING,
     Correlation,
@@ -40,6 +41,7 @@ examples:
   nuggeteval correlate human.scores.tsv llm.scores.tsv -m Recall_NtR
   nuggeteval correlate published:ikat2024 --measures Recall_NtR:human,Recall_NtN:human --runs automatic
   nuggeteval correlate published:ikat2024 published:ikat2024-retrieval -m Recall_NtN:llm=nDCG@5 --missing last
+  nuggeteval correlate published:ikat2024 --claims --format markdown
   nuggeteval correlate SCORES --measures Recall_NtN,Recall_NtR,nDCG@5 --figure matrix.svg
   nuggeteval correlate --truth human.tsv judge1.tsv judge2.tsv --at 5,10 --groups teams.tsv --format jsonl
 
@@ -61,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--truth", metavar="A", help="scores that every judge is compared with")
     add("--measures", metavar="M1,M2,...", help="correlate these columns of one table with one another")
     add("-m", "--measure", action="append", default=[], metavar="M[=N]", help="measure of A [of B] (all in common)")
+    add("--claims", action="store_true", help="recompute the correlations that the paper of a published table prints")
     add("--missing", choices=MISSING, default="error", help="runs that one side lacks: error, left out, ranked last")
     add("--runs", metavar="WHICH", help="only runs of this group of a published table, or a file of runs, one a line")
     add("--groups", metavar="FILE", help="run<TAB>team: the range of tau when one team is left out")
@@ -79,6 +82,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Correlate and report; what is undefined is said, and no error."""
+    if options.claims:
+        return _claims(options)
     settings = _settings(options)
     measures = [name for name in (options.measures or "").split(",") if name]
     if measures:
@@ -97,6 +102,14 @@ def run(options: argparse.Namespace) -> int:
     if options.figure:
         write_bytes(_figure(found, measures, options), options.figure)
     write_lines(_rendered(found, differences, measures, options), options.out)
+    return 0
+
+
+def _claims(options: argparse.Namespace) -> int:
+    """What a paper prints, what its tables give, and what became of it."""
+    if len(options.files) != 1 or options.format in ("tsv", "jsonl"):
+        raise ParameterError("--claims takes one published table and --format text, markdown, latex or html")
+    write_lines([render_tables([claims_table(options.files[0])], options.format)], options.out)
     return 0
 
 

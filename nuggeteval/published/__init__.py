@@ -29,6 +29,10 @@ TABLE: dict[str, tuple[str, ...]] = {
 """Name -> file in this folder."""
 
 
+_WITH_CLAIMS = {"ikat2024": True}
+"""Tables whose papers print correlations that are known here."""
+
+
 class Claim(NamedTuple):
     """A correlation that a paper prints.
 
@@ -79,14 +83,24 @@ def read_published(name: str) -> Leaderboard:
 
 def read_orders(name: str) -> dict[str, tuple[str, ...]]:
     """Recovered orders of runs before rounding, best first: ``column`` or ``column, over 17 runs`` -> runs."""
-    _, _, rows = _table(f"{name}-orders.tsv")
+    _, _, rows = _table(_beside(name, "orders"))
     return {column if over != "8" else f"{column} (Table 8)": tuple(order.split()) for over, column, order in rows}
 
 
 def read_claims(name: str) -> Iterator[Claim]:
     """The correlations that a paper prints beside a published table."""
-    for table, x, y, left_out, tau, rho, verdict in _table(f"{name}-correlations.tsv")[2]:
+    for table, x, y, left_out, tau, rho, verdict in _table(_beside(name, "correlations"))[2]:
         yield Claim(table, x, y, tuple(left_out.split()), float(tau), float(rho), verdict)
+
+
+def _beside(name: str, kind: str) -> str:
+    """The file of a kind that belongs to a published table.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    lookup(_WITH_CLAIMS, name, f"table with {kind}")
+    return f"{name}-{kind}.tsv"
 
 
 def _table(file: str) -> tuple[str, list[str], list[list[str]]]:

@@ -143,7 +143,7 @@ def spearman_p(x: ArrayLike, y: ArrayLike) -> P | None:
     result = _scipy("spearmanr", x, y)
     if result is None or np.isnan(result.pvalue):
         return None
-    return P(float(result.pvalue), "asymptotic (t)")
+    return P(float(result.pvalue), "asymptotic, t")
 
 
 def ranks(scores: ArrayLike, method: str = "average") -> FloatArray:
