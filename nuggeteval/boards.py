@@ -7,6 +7,7 @@ can only be asked of topics (intervals, tests, resampling) is asked of Scores.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,11 +17,58 @@ from nuggeteval.files import read_bytes
 from nuggeteval.formats.longeval import is_gold_comparison, is_precisions, read_gold_comparison, read_precisions
 from nuggeteval.formats.scores import as_leaderboard, as_scores, read_rows
 from nuggeteval.formats.wide import is_wide, read_wide
+from nuggeteval.measures import direction_of
 from nuggeteval.published import PREFIX, read_published
+from nuggeteval.rows import FloatArray
 
-__all__ = ["Board", "as_leaderboard_of", "pick_measures", "read_board", "read_boards"]
+__all__ = [
+    "Board",
+    "Side",
+    "as_leaderboard_of",
+    "pair_sides",
+    "pick_measures",
+    "read_board",
+    "read_boards",
+    "side_of",
+]
 
 Board = Scores | Leaderboard
+
+
+class Side(NamedTuple):
+    """One column of a table of scores; ``label`` says which."""
+
+    label: str
+    measure: str
+    board: Board
+
+    def values(self) -> dict[str, float]:
+        """Run -> score, NaN where undefined; negated where less is better, so that more always is."""
+        column = self.board.measures.index(self.measure)
+        means = self.board.aggregates if isinstance(self.board, Scores) else self.board.values
+        return dict(zip(self.board.runs, (float(value) for value in means[:, column] * self.sign), strict=True))
+
+    @property
+    def sign(self) -> float:
+        """-1 where less is better."""
+        return -1.0 if direction_of(self.measure) is False else 1.0
+
+    def by_topic(self, runs: Sequence[str], topics: Sequence[str]) -> FloatArray | None:
+        """The values that are averaged, shape (runs, topics), NaN elsewhere; None where there are no topics."""
+        board = self.board
+        if not isinstance(board, Scores) or self.measure in board.summed or self.measure in board.weights:
+            return None
+        column = board.measures.index(self.measure)
+        found = np.full((len(runs), len(topics)), np.nan)
+        place = {topic: index for index, topic in enumerate(topics)}
+        where = [place[topic] for topic in board.topics]
+        for r, run in enumerate(runs):
+            if run in board.runs:
+                mine = board.runs.index(run)
+                found[r, where] = np.where(
+                    board.present[mine, :, column], board.values[mine, :, column] * self.sign, np.nan
+                )
+        return found
 
 
 def read_boards(paths: Sequence[str], topics: Iterable[str] = ()) -> Board:
@@ -93,6 +141,43 @@ def pick_measures(board: Board, measures: Sequence[str]) -> Board:
         board.name, board.runs, tuple(measures), board.values[:, kept], board.groups, board.aliases, board.places,
         board.notes,
     )  # fmt: skip
+
+
+def side_of(board: Board, measure: str, name: str = "") -> Side:
+    """A column of a table.
+
+    Raises:
+        DataError: no such measure.
+    """
+    if measure not in board.measures:
+        raise DataError(f"no measure {measure!r} in {name or 'the scores'}, which has {listed(board.measures, 12)}")
+    return Side(f"{name} {measure}".strip(), measure, board)
+
+
+def pair_sides(first: Board, second: Board, measures: Sequence[str], names: tuple[str, str]) -> list[tuple[Side, Side]]:
+    """Which column of one table goes with which of another.
+
+    Args:
+        first, second: the tables.
+        measures: ``M``, or ``M=N`` where the second calls it otherwise; by default all that both have, or the only
+            one of each.
+        names: of the tables.
+
+    Raises:
+        DataError: nothing in common, or a measure that is not there.
+    """
+    if measures:
+        pairs = [(left, right or left) for left, _, right in (text.partition("=") for text in measures)]
+    elif common := [measure for measure in first.measures if measure in second.measures]:
+        pairs = [(measure, measure) for measure in common if direction_of(measure) is not None]
+    elif len(first.measures) == len(second.measures) == 1:
+        pairs = [(first.measures[0], second.measures[0])]
+    else:
+        raise DataError(
+            f"no measure in common: {names[0]} has {listed(first.measures)}; {names[1]} has {listed(second.measures)}. "
+            "-m M=N correlates M of the first with N of the second"
+        )
+    return [(side_of(first, left, names[0]), side_of(second, right, names[1])) for left, right in pairs]
 
 
 def _join_leaderboards(boards: Sequence[Leaderboard]) -> Leaderboard:

@@ -21,8 +21,8 @@ from nuggeteval.formats.topics import is_topics, read_statements, read_strata
 from nuggeteval.formats.trec import read_qrels, read_run
 from nuggeteval.ids import decode
 from nuggeteval.judging import check_texts, unjudged_notes
+from nuggeteval.leaderboards import Method
 from nuggeteval.policies import ADHOC, ON_FAILED, TOPICS, UNDEFINED, Policies
-from nuggeteval.reports.leaderboard import Method
 from nuggeteval.rows import DUPLICATES
 from nuggeteval.scoring import Inputs, evaluate, group_by_view, join_measures
 from nuggeteval.stats.significance import CORRECTIONS, TESTS

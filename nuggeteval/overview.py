@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from nuggeteval.data import NuggetQrels, Scores
+from nuggeteval.leaderboards import BETTER, WORSE, Cell, Method, Ranking
 from nuggeteval.measures import TABLE, name_of, record_of
-from nuggeteval.reports import BETTER, WORSE, Table
-from nuggeteval.reports.correlation import Correlation, correlation_tables
+from nuggeteval.metaevaluation import Correlation
+from nuggeteval.reports import Table
+from nuggeteval.reports.correlation import correlation_tables
 from nuggeteval.reports.coverage import Carried, declared_nuggets
 from nuggeteval.reports.figures import correlation_matrix, scatter
-from nuggeteval.reports.leaderboard import Cell, Method, Ranking
 from nuggeteval.rows import FloatArray
 from nuggeteval.stats.significance import CORRECTIONS, correct, describe, pairwise
 from nuggeteval.text import content_words, sentences

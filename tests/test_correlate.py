@@ -10,10 +10,10 @@ import pytest
 from scipy import stats
 
 from nuggeteval import DataError, ParameterError, kendall_tau_b, spearman_rho
-from nuggeteval.boards import read_board
+from nuggeteval.boards import pair_sides, read_board, side_of
 from nuggeteval.data import Leaderboard, Scores
+from nuggeteval.metaevaluation import Settings, compare_judges, correlate
 from nuggeteval.published import read_claims, read_orders
-from nuggeteval.reports.correlation import Settings, compare_judges, correlate, pair_sides, side_of
 
 
 def tsv(path):

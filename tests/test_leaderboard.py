@@ -13,7 +13,7 @@ from conftest import ROOT
 from nuggeteval import DataError, ParameterError, read_scores
 from nuggeteval.boards import read_board
 from nuggeteval.data import Scores
-from nuggeteval.reports.leaderboard import Method, build_ranking
+from nuggeteval.leaderboards import Method, build_ranking
 from nuggeteval.stats.significance import correct, paired, pairwise
 
 QRELS, BANK = ROOT / "qrels/demo.qrels", ROOT / "qrels/demo.bank.jsonl"

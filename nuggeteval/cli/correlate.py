@@ -8,29 +8,29 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 
-from nuggeteval.boards import Board, read_board, read_boards
+from nuggeteval.boards import Board, pair_sides, read_board, read_boards, side_of
 from nuggeteval.cli import note, write_bytes, write_lines
 from nuggeteval.data import Leaderboard
 from nuggeteval.errors import ParameterError
 from nuggeteval.files import stem
 from nuggeteval.formats.topics import read_groups
-from nuggeteval.reports import RENDERERS, Table, render_tables
-from nuggeteval.reports.claims import claims_table
-from nuggeteval.reports.correlation import (
+from nuggeteval.metaevaluation import (
     MISSING,
     Correlation,
     Difference,
     Settings,
     compare_judges,
     correlate,
+)
+from nuggeteval.reports import RENDERERS, Table, render_tables
+from nuggeteval.reports.claims import claims_table
+from nuggeteval.reports.correlation import (
     correlation_records,
     correlation_rows,
     correlation_tables,
     difference_records,
     difference_table,
     matrix_tables,
-    pair_sides,
-    side_of,
 )
 from nuggeteval.stats.significance import CORRECTIONS, TESTS
 

@@ -9,9 +9,10 @@ from nuggeteval.cli import note, run_counter, write_lines
 from nuggeteval.data import Scores
 from nuggeteval.errors import ParameterError
 from nuggeteval.formats.topics import read_groups, read_strata
+from nuggeteval.leaderboards import build_ranking
 from nuggeteval.options import add_ranking_options, add_scoring_options, check_files, method_of, names_runs, scored
 from nuggeteval.reports import RENDERERS, render_tables
-from nuggeteval.reports.leaderboard import build_ranking, ranking_lines, ranking_tables
+from nuggeteval.reports.leaderboard import ranking_lines, ranking_tables
 
 __all__ = ["add_arguments", "run"]
 

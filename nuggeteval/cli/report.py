@@ -7,13 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 
-from nuggeteval.boards import read_board
+from nuggeteval.boards import pair_sides, read_board, side_of
 from nuggeteval.cli import note, run_counter, write_lines
 from nuggeteval.data import Run, Scores
 from nuggeteval.errors import ParameterError
 from nuggeteval.formats.documents import read_documents
 from nuggeteval.formats.judgments import as_nugget_qrels
 from nuggeteval.formats.topics import read_groups, read_queries
+from nuggeteval.leaderboards import Ranking, build_ranking
+from nuggeteval.metaevaluation import Correlation, Settings, correlate
 from nuggeteval.options import (
     Scored,
     add_ranking_options,
@@ -24,9 +26,7 @@ from nuggeteval.options import (
     scored,
 )
 from nuggeteval.overview import NuggetsFound, report_data
-from nuggeteval.reports.correlation import Correlation, Settings, correlate, pair_sides, side_of
 from nuggeteval.reports.coverage import carried_by
-from nuggeteval.reports.leaderboard import Ranking, build_ranking
 from nuggeteval.reports.page import render_page
 from nuggeteval.units import ANSWER_VIEWS, runs_of, units_of
 

@@ -10,15 +10,13 @@ from html import escape
 from nuggeteval.data import Scores
 from nuggeteval.errors import UnknownNameError
 from nuggeteval.formats.scores import rows_of, shown_value
+from nuggeteval.leaderboards import BETTER, WORSE
 
-__all__ = ["BETTER", "RENDERERS", "WORSE", "Table", "render", "render_tables", "score_table", "shown"]
+__all__ = ["RENDERERS", "Table", "render", "render_tables", "score_table", "shown"]
 
 _TABULATE = {"text": "simple", "markdown": "github", "latex": "latex_booktabs", "html": "html"}
 RENDERERS = tuple(_TABULATE)
 """Formats of :func:`render_tables`."""
-
-BETTER, WORSE = "▲", "▼"
-"""Marks of a significant difference."""
 
 _LATEX = {BETTER: "$^{+}$", WORSE: "$^{-}$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "α": r"$\alpha$"}
 

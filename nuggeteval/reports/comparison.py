@@ -12,8 +12,9 @@ import numpy as np
 
 from nuggeteval.data import Scores
 from nuggeteval.errors import DataError, listed
+from nuggeteval.leaderboards import BETTER, WORSE
 from nuggeteval.measures import direction_of
-from nuggeteval.reports import BETTER, WORSE, Table, shown
+from nuggeteval.reports import Table, shown
 from nuggeteval.rows import FloatArray
 from nuggeteval.stats.significance import CORRECTIONS, Paired, correct, describe, paired
 
