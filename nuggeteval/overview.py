@@ -76,7 +76,7 @@ def report_data(
         "warnings": list(scores.notes),
         "measures": [_measure(name, ranking, places) for name in ranking.measures],
         "runs": [{"name": run, "group": ranking.groups.get(run, "")} for run in scores.runs],
-        "topics": [{"id": topic, "title": (queries or {}).get(topic, "")[:_TEXT]} for topic in scores.topics],
+        "topics": [{"id": topic, "title": _cut((queries or {}).get(topic, ""))} for topic in scores.topics],
         "boards": [_board(ranking, index) for index in range(len(ranking.sections))],
         "sort": ranking.sorted_by,
         "values": [_values(scores, m) for m in range(len(scores.measures))],

@@ -10,6 +10,7 @@ import sys
 from html import unescape
 
 import pytest
+from conftest import ROOT
 
 from nuggeteval.errors import MissingDependencyError
 from nuggeteval.reports.page import render_page
@@ -250,9 +251,10 @@ def show(windows, tmp_path):
     """Open a report from a file; whatever the page says, asks for or throws fails the test."""
     shown = []
 
-    def show_page(data=EXAMPLE, address="", width=1300, height=900, color_scheme="light"):
-        path = tmp_path / "report.html"
-        path.write_text(render_page(data), encoding="utf-8")
+    def show_page(data=EXAMPLE, address="", width=1300, height=900, color_scheme="light", made=None):
+        path = made or tmp_path / "report.html"
+        if made is None:
+            path.write_text(render_page(data), encoding="utf-8")
         page, noise = windows(width, height, color_scheme)
         noise.clear()
         page.mouse.move(0, 0)
@@ -1034,3 +1036,13 @@ def test_a_hundred_runs_on_three_hundred_topics_stay_usable(show):
     expect_text(page, "#topic-title", "Topic 5")
     assert page.locator(f"{MATRIX} td").count() == 100 * 21
     assert page.evaluate("document.activeElement.innerText") == f"run {best}"
+
+
+def test_the_report_of_the_demonstration_works(show):
+    page = show(made=ROOT / "reports" / "report.html", address="#topic=tides")
+    assert ranking(page) == ["demo-ideal", "demo-tfidf", "demo-keyword", "demo-shuffled"]
+    header(page, "Cov@10").click()
+    eventually(page, lambda: ranking(page) == ["demo-ideal", "demo-keyword", "demo-tfidf", "demo-shuffled"])
+    expect_text(page, "#nuggets", "Topic tides")
+    assert len(texts(page, MATRIX)) >= 4
+    assert page.locator("svg").count() == 1
