@@ -6,20 +6,24 @@ can only be asked of topics (intervals, tests, resampling) is asked of Scores.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from nuggeteval.data import Leaderboard, Scores, join_scores
-from nuggeteval.errors import DataError, listed
+from nuggeteval.errors import DataError, FormatError, listed
 from nuggeteval.files import read_bytes
 from nuggeteval.formats.longeval import is_gold_comparison, is_precisions, read_gold_comparison, read_precisions
 from nuggeteval.formats.scores import as_leaderboard, as_scores, read_rows
 from nuggeteval.formats.wide import is_wide, read_wide
-from nuggeteval.measures import direction_of
+from nuggeteval.measures import direction_of, is_measure
 from nuggeteval.published import PREFIX, read_published
 from nuggeteval.rows import FloatArray
+from nuggeteval.version import __version__
 
 __all__ = [
     "Board",
@@ -30,17 +34,19 @@ __all__ = [
     "read_board",
     "read_boards",
     "side_of",
+    "uneven_topics",
 ]
 
 Board = Scores | Leaderboard
 
 
 class Side(NamedTuple):
-    """One column of a table of scores; ``label`` says which."""
+    """One column of a table of scores; ``label`` says which, ``lower`` whether less is better."""
 
     label: str
     measure: str
     board: Board
+    lower: bool = False
 
     def values(self) -> dict[str, float]:
         """Run -> score, NaN where undefined; negated where less is better, so that more always is."""
@@ -51,24 +57,60 @@ class Side(NamedTuple):
     @property
     def sign(self) -> float:
         """-1 where less is better."""
-        return -1.0 if direction_of(self.measure) is False else 1.0
+        return -1.0 if self.lower else 1.0
 
-    def by_topic(self, runs: Sequence[str], topics: Sequence[str]) -> FloatArray | None:
-        """The values that are averaged, shape (runs, topics), NaN elsewhere; None where there are no topics."""
+    def by_topic(self, runs: Sequence[str], topics: Sequence[str]) -> tuple[FloatArray, FloatArray | None] | None:
+        """(values that are averaged, their weights in a pooled mean), shape (runs, topics), NaN elsewhere.
+
+        None where there are no topics, or the aggregate is a sum.
+        """
         board = self.board
-        if not isinstance(board, Scores) or self.measure in board.summed or self.measure in board.weights:
+        if not isinstance(board, Scores) or self.measure in board.summed:
             return None
         column = board.measures.index(self.measure)
-        found = np.full((len(runs), len(topics)), np.nan)
+        known = np.where(board.present[:, :, column], board.values[:, :, column] * self.sign, np.nan)
+        weights = board.weights.get(self.measure)
         place = {topic: index for index, topic in enumerate(topics)}
-        where = [place[topic] for topic in board.topics]
-        for r, run in enumerate(runs):
-            if run in board.runs:
-                mine = board.runs.index(run)
-                found[r, where] = np.where(
-                    board.present[mine, :, column], board.values[mine, :, column] * self.sign, np.nan
-                )
-        return found
+        cells = np.ix_([board.runs.index(run) for run in runs], range(len(board.topics)))
+        where = np.ix_(range(len(runs)), [place[topic] for topic in board.topics])
+        found = np.full((len(runs), len(topics)), np.nan)
+        found[where] = known[cells]
+        if weights is None:
+            return found, None
+        shares = np.zeros(found.shape)
+        shares[where] = weights[cells]
+        return found, shares
+
+    def notes(self) -> Iterator[str]:
+        """What a reader of a correlation must know of this side."""
+        if self.lower:
+            yield f"{self.label}: less is better, so the order is turned"
+        if isinstance(self.board, Scores):
+            yield from (f"{self.label}: {note}" for note in uneven_topics(self.board, self.measure))
+        elif self.measure in self.board.places:
+            yield (
+                f"{self.label} was rounded to {self.board.places[self.measure]} decimals, which makes ties: "
+                "correlations before rounding can differ"
+            )
+
+
+def uneven_topics(board: Scores, measure: str | None = None) -> Iterator[str]:
+    """Notes on runs whose means are over fewer topics than those of others: no fair comparison.
+
+    Args:
+        board: scores.
+        measure: of this one; of all by default.
+    """
+    found: dict[str, list[str]] = {}
+    for name in board.measures if measure is None else (measure,):
+        numbers = board.present[:, :, board.measures.index(name)].sum(axis=1)
+        fewer = [f"{run} ({n})" for run, n in zip(board.runs, numbers, strict=True) if n < numbers.max()]
+        if fewer and name not in board.summed:
+            said = f"means over fewer than {numbers.max()} topics, which is no fair comparison: {listed(fewer)}"
+            found.setdefault(said, []).append(name)
+    for said, names in found.items():
+        every = measure is not None or len(names) == len(board.measures)
+        yield said if every else f"{listed(names)}: {said}"
 
 
 def read_boards(paths: Sequence[str], topics: Iterable[str] = ()) -> Board:
@@ -90,7 +132,23 @@ def read_boards(paths: Sequence[str], topics: Iterable[str] = ()) -> Board:
             f"{listed([board.name for board in leaderboards])} have aggregates only and cannot be joined with scores "
             "of topics"
         )
-    return join_scores(scores) if scores else _join_leaderboards(leaderboards)
+    if leaderboards:
+        return _join_leaderboards(leaderboards)
+    try:
+        return join_scores(scores)
+    except DataError as error:
+        raise DataError(f"{_overlapping(paths, scores)}: {error}") from error
+
+
+def _overlapping(paths: Sequence[str], scores: Sequence[Scores]) -> str:
+    """The first two files that have a value for the same thing."""
+    for place, path in enumerate(paths):
+        for earlier in range(place):
+            try:
+                join_scores([scores[earlier], scores[place]])
+            except DataError:
+                return f"{paths[earlier]} and {path}"
+    return listed(paths)
 
 
 def read_board(path: str, topics: Iterable[str] = ()) -> Board:
@@ -109,13 +167,20 @@ def read_board(path: str, topics: Iterable[str] = ()) -> Board:
     if path.startswith(PREFIX):
         return read_published(path)
     raw = read_bytes(path)
+    if b"\0" in raw:
+        raise FormatError(path, "NUL byte: a binary file?")
+    source = f"nuggeteval {__version__}|scores {Path(path).name} sha256:{hashlib.sha256(raw).hexdigest()[:8]}"
+    return replace(_parsed(raw, path, topics), signature=source)
+
+
+def _parsed(raw: bytes, path: str, topics: Iterable[str]) -> Board:
     if is_gold_comparison(raw):
         return as_scores(read_gold_comparison(raw, path), path)
     if is_precisions(raw):
         return as_scores(read_precisions(raw, path), path)
     if is_wide(raw):
         return read_wide(raw, path)
-    rows = read_rows(raw, path, topics)
+    rows = read_rows(raw, path, topics, is_measure)
     aggregates = all(row.topic == "all" for _, row in rows)
     return as_leaderboard(rows, path) if rows and aggregates else as_scores(rows, path)
 
@@ -137,47 +202,55 @@ def pick_measures(board: Board, measures: Sequence[str]) -> Board:
     if isinstance(board, Scores):
         return board.of_measures(measures)
     kept = [board.measures.index(measure) for measure in measures]
-    return Leaderboard(
-        board.name, board.runs, tuple(measures), board.values[:, kept], board.groups, board.aliases, board.places,
-        board.notes,
-    )  # fmt: skip
+    return replace(board, measures=tuple(measures), values=board.values[:, kept])
 
 
-def side_of(board: Board, measure: str, name: str = "") -> Side:
+def side_of(board: Board, measure: str, name: str = "", lower: Iterable[str] = ()) -> Side:
     """A column of a table.
+
+    Args:
+        board: the table.
+        measure: the column.
+        name: of the table, for labels.
+        lower: measures of which less is better, beside those whose record says so.
 
     Raises:
         DataError: no such measure.
     """
     if measure not in board.measures:
         raise DataError(f"no measure {measure!r} in {name or 'the scores'}, which has {listed(board.measures, 12)}")
-    return Side(f"{name} {measure}".strip(), measure, board)
+    return Side(f"{name} {measure}".strip(), measure, board, measure in set(lower) or direction_of(measure) is False)
 
 
-def pair_sides(first: Board, second: Board, measures: Sequence[str], names: tuple[str, str]) -> list[tuple[Side, Side]]:
+def pair_sides(
+    first: Board, second: Board, measures: Sequence[str], names: tuple[str, str], lower: Iterable[str] = ()
+) -> list[tuple[Side, Side]]:
     """Which column of one table goes with which of another.
 
     Args:
         first, second: the tables.
-        measures: ``M``, or ``M=N`` where the second calls it otherwise; by default all that both have, or the only
-            one of each.
+        measures: ``M``, or ``M=N`` where the second calls it otherwise; by default all that both have and that have a
+            direction, or the only one of each.
         names: of the tables.
+        lower: as for :func:`side_of`.
 
     Raises:
         DataError: nothing in common, or a measure that is not there.
     """
+    lower = set(lower)
+    common = [name for name in first.measures if name in second.measures and direction_of(name) is not None]
     if measures:
         pairs = [(left, right or left) for left, _, right in (text.partition("=") for text in measures)]
-    elif common := [measure for measure in first.measures if measure in second.measures]:
-        pairs = [(measure, measure) for measure in common if direction_of(measure) is not None]
+    elif common:
+        pairs = [(measure, measure) for measure in common]
     elif len(first.measures) == len(second.measures) == 1:
         pairs = [(first.measures[0], second.measures[0])]
     else:
         raise DataError(
-            f"no measure in common: {names[0]} has {listed(first.measures)}; {names[1]} has {listed(second.measures)}. "
-            "-m M=N correlates M of the first with N of the second"
+            f"no measure in common: {names[0]} has {listed(first.measures)}; {names[1] or 'the scores'} has "
+            f"{listed(second.measures)}. M=N correlates M of the first with N of the second"
         )
-    return [(side_of(first, left, names[0]), side_of(second, right, names[1])) for left, right in pairs]
+    return [(side_of(first, left, names[0], lower), side_of(second, right, names[1], lower)) for left, right in pairs]
 
 
 def _join_leaderboards(boards: Sequence[Leaderboard]) -> Leaderboard:
@@ -204,4 +277,5 @@ def _join_leaderboards(boards: Sequence[Leaderboard]) -> Leaderboard:
         {run: alias for board in boards for run, alias in board.aliases.items()},
         {name: places for board in boards for name, places in board.places.items()},
         tuple(dict.fromkeys(note for board in boards for note in board.notes)),
+        " + ".join(dict.fromkeys(board.signature for board in boards if board.signature)),
     )

@@ -9,16 +9,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nuggeteval.boards import Board
+from nuggeteval.boards import Board, uneven_topics
 from nuggeteval.data import Leaderboard, Scores
 from nuggeteval.errors import DataError, ParameterError, listed
 from nuggeteval.measures import direction_of
 from nuggeteval.rows import FloatArray
 from nuggeteval.stats.correlation import ranks
 from nuggeteval.stats.resampling import draws, intervals, resampled_means
-from nuggeteval.stats.significance import CORRECTIONS, against, correct, describe, pairwise
+from nuggeteval.stats.significance import (
+    CORRECTIONS,
+    against,
+    complete_topics,
+    correct,
+    describe,
+    differences_of,
+    least_p,
+    pairwise,
+)
 
-__all__ = ["BETTER", "WORSE", "Cell", "Method", "Ranking", "Section", "build_ranking"]
+__all__ = ["BETTER", "WORSE", "Cell", "Method", "Ranking", "Section", "build_ranking", "name_of_test", "pairs_p"]
 
 BETTER, WORSE = "▲", "▼"
 """Marks of a significant difference."""
@@ -115,7 +124,7 @@ class Ranking:
     @property
     def signature(self) -> str:
         """Of the scores."""
-        return self.board.signature if isinstance(self.board, Scores) else ""
+        return self.board.signature
 
     @property
     def sorted_by(self) -> int:
@@ -149,7 +158,10 @@ def build_ranking(board: Board, method: Method | None = None, groups: Mapping[st
     if isinstance(board, Scores):
         parts += [(label, f"all:{label}", board.stratum(label)) for label in board.strata]
     sections = tuple(_section(label, topic, part, higher, groups, method) for label, topic, part in parts)
-    return Ranking(board, board.measures, higher, groups, sections, method, tuple(_notes(board, sections[0], method)))
+    notes = [*_notes(board, sections[0], method)]
+    if groups and (without := [run for run in board.runs if run not in groups]):
+        notes.append(f"runs in no group: {listed(without)}")
+    return Ranking(board, board.measures, higher, groups, sections, method, tuple(notes))
 
 
 def _check(board: Board, method: Method) -> None:
@@ -161,8 +173,10 @@ def _check(board: Board, method: Method) -> None:
     if method.test is not None:
         describe(method.test, 1, method.resamples, method.seed)
     correct([], method.correction)
-    if method.resamples < 1 or not 0 < method.alpha < 1:
-        raise ParameterError("resamples must be at least 1, and alpha in (0, 1)")
+    if method.resamples < 1:
+        raise ParameterError(f"resamples must be at least 1 (got {method.resamples})")
+    if not 0 < method.alpha < 1:
+        raise ParameterError(f"alpha must be in (0, 1) (got {method.alpha:g})")
 
 
 def _groups(board: Board, groups: Mapping[str, str] | None) -> Mapping[str, str]:
@@ -186,7 +200,7 @@ def _section(
     means = board.aggregates if isinstance(board, Scores) else board.values
     signs = np.array([_SIGNS[higher[name]] for name in board.measures])
     spread = _intervals(board, method)
-    references, p = _compare(board, means * signs, higher, method)
+    references, p, ahead = _compare(board, means * signs, signs, higher, method)
     cells: dict[str, tuple[Cell, ...]] = {}
     overall = [_shared_ranks(means[:, m] * signs[m]) for m in range(len(board.measures))]
     within = [_group_ranks(means[:, m] * signs[m], board.runs, groups) for m in range(len(board.measures))]
@@ -196,8 +210,7 @@ def _section(
             reference = references.get(name)
             mark = ""
             if reference is not None and p[r, m] < method.alpha:
-                ahead = (means[r, m] - means[board.runs.index(reference), m]) * signs[m] > 0
-                mark = BETTER if ahead else WORSE
+                mark = BETTER if ahead[r, m] > 0 else WORSE
             ranked = higher[name] is not None
             places = (overall[m][r], within[m][r]) if ranked else ("-", "-")
             low, high = spread[r, m]
@@ -242,7 +255,7 @@ def _shared_ranks(column: FloatArray) -> list[str]:
 def _group_ranks(column: FloatArray, runs: Sequence[str], groups: Mapping[str, str]) -> list[str]:
     names = [groups.get(run, "") for run in runs]
     found = [""] * len(runs)
-    for group in dict.fromkeys(names):
+    for group in filter(None, dict.fromkeys(names)):
         members = [r for r, name in enumerate(names) if name == group]
         for r, place in zip(members, _shared_ranks(column[members]), strict=True):
             found[r] = place
@@ -274,27 +287,59 @@ def _intervals(board: Board, method: Method) -> FloatArray:
     return found
 
 
+def pairs_p(board: Scores, measures: Sequence[int], method: Method) -> FloatArray:
+    """The p of every two runs, corrected over all pairs of a measure, shape (measures, runs, runs).
+
+    Runs are taken in the order of their names, so that samples do not depend on the order of a file.
+
+    Args:
+        board: scores.
+        measures: places of measures that are plain means.
+        method: with a test.
+    """
+    order = sorted(range(len(board.runs)), key=lambda r: board.runs[r])
+    tables = np.stack([_values(board, m)[order] for m in measures])
+    p = pairwise(tables, str(method.test), method.resamples, method.seed)
+    if method.test != "tukey":
+        first, second = np.triu_indices(len(order), 1)
+        for family in p:
+            family[first, second] = family[second, first] = correct(family[first, second], method.correction)
+    back = np.argsort(order)
+    return p[:, back][:, :, back]
+
+
 def _compare(
-    board: Board, directed: FloatArray, higher: Mapping[str, bool | None], method: Method
-) -> tuple[dict[str, str], FloatArray]:
-    """(measure -> run compared with, corrected p of every run in every measure)."""
-    p = np.full(directed.shape, np.nan)
+    board: Board, directed: FloatArray, signs: FloatArray, higher: Mapping[str, bool | None], method: Method
+) -> tuple[dict[str, str], FloatArray, FloatArray]:
+    """(measure -> run compared with, corrected p of every run in every measure, how far it is ahead)."""
+    p, ahead = np.full(directed.shape, np.nan), np.full(directed.shape, np.nan)
     references: dict[str, str] = {}
-    tested = [m for m in _tested(board) if higher[board.measures[m]] is not None]
-    if method.test is None or not isinstance(board, Scores) or len(board.runs) < 2:
-        return references, p
-    tables = {m: _values(board, m) for m in tested if not np.isnan(directed[:, m]).all()}
-    pairs = pairwise(np.stack([*tables.values()]), "tukey", method.resamples, method.seed) if (
-        method.test == "tukey" and tables
-    ) else None  # fmt: skip
-    for place, (m, table) in enumerate(tables.items()):
+    tested = [m for m in _tested(board) if higher[board.measures[m]] is not None and not np.isnan(directed[:, m]).all()]
+    if method.test is None or not isinstance(board, Scores) or len(board.runs) < 2 or not tested:
+        return references, p, ahead
+    # The best run is found by the same values that are tested, so that it must be any pair that is allowed for.
+    pairs = pairs_p(board, tested, method) if method.baseline is None or method.test == "tukey" else None
+    for place, m in enumerate(tested):
         best = board.runs.index(method.baseline) if method.baseline else int(np.nanargmax(directed[:, m]))
         references[board.measures[m]] = board.runs[best]
-        if pairs is not None:
-            p[:, m] = pairs[place, best]
+        table = _values(board, m)
+        if pairs is None:
+            one = against(table, best, str(method.test), method.resamples, method.seed)
+            p[:, m] = correct(one, method.correction)
         else:
-            p[:, m] = correct(against(table, best, method.test, method.resamples, method.seed), method.correction)
-    return references, p
+            p[:, m] = pairs[place, best]
+        counted = complete_topics(table) if method.test == "tukey" else np.ones(table.shape[1], dtype=bool)
+        ahead[:, m] = np.nansum(differences_of(table, table[best])[:, counted], axis=1) * signs[m]
+    return references, p, ahead
+
+
+def name_of_test(method: Method, board: Scores, runs: int) -> str:
+    """What the test and its correction are called."""
+    test = describe(str(method.test), len(board.topics), method.resamples, method.seed)
+    if method.test == "tukey":
+        return test
+    family = "over the runs of a measure" if method.baseline and runs else "over all pairs of runs"
+    return f"{test}, {CORRECTIONS[method.correction][0]} {family}"
 
 
 def _notes(board: Board, section: Section, method: Method) -> Iterator[str]:
@@ -307,21 +352,26 @@ def _notes(board: Board, section: Section, method: Method) -> Iterator[str]:
         f" (seed {method.seed}); not a confidence interval"
     )
     if section.references:
-        test = describe(str(method.test), len(board.topics), method.resamples, method.seed)
-        correction = (
-            "" if method.test == "tukey" else f", {CORRECTIONS[method.correction][0]} over the runs of a measure"
-        )
         whom = f"the baseline {method.baseline}" if method.baseline else "the best run of the measure"
         marks = f"{BETTER} better or {WORSE} worse" if method.baseline else f"{WORSE} worse"
-        yield f"{marks} than {whom}: {test}{correction}, p < {method.alpha:g}"
+        yield f"{marks} than {whom}: {name_of_test(method, board, len(board.runs))}, p < {method.alpha:g}"
+        yield from _limits(board, section, method)
     elif len(board.runs) > 1:
         yield "no significance test"
-    yield from _absences(board)
+    yield from uneven_topics(board)
 
 
-def _absences(board: Scores) -> Iterator[str]:
-    """Runs whose means are over fewer topics than those of others: no fair comparison."""
-    numbers = board.present.any(axis=2).sum(axis=1)
-    if len({*numbers}) > 1:
-        fewer = [f"{run} ({n})" for run, n in zip(board.runs, numbers, strict=True) if n < numbers.max()]
-        yield f"means over fewer than {numbers.max()} topics, which is no fair comparison: {listed(fewer)}"
+def _limits(board: Scores, section: Section, method: Method) -> Iterator[str]:
+    """What the test cannot find here."""
+    runs = len(board.runs)
+    family = 1 if method.test == "tukey" else runs - 1 if method.baseline else runs * (runs - 1) // 2
+    least = least_p(str(method.test), len(board.topics), method.resamples)
+    if method.correction != "none" and least * family >= method.alpha:
+        yield (
+            f"no difference can be significant: of {method.resamples} samples the least p is {least:.2g}, and "
+            f"there are {family} comparisons; more --resamples, or --test tukey"
+        )
+    for name in section.references if method.test == "tukey" else ():
+        number = int(complete_topics(_values(board, board.measures.index(name))).sum())
+        if number < len(board.topics):
+            yield f"{name}: tested over the {number} topics in which every run has a value"

@@ -30,7 +30,15 @@ from nuggeteval.stats.correlation import (
     undefined_reason,
 )
 from nuggeteval.stats.resampling import Interval, draws, interval, resampled_means
-from nuggeteval.stats.significance import CORRECTIONS, correct, describe, pairwise
+from nuggeteval.stats.significance import (
+    CORRECTIONS,
+    complete_topics,
+    correct,
+    describe,
+    differences_of,
+    least_p,
+    pairwise,
+)
 
 __all__ = [
     "MISSING",
@@ -45,7 +53,10 @@ __all__ = [
 MISSING = ("error", "drop", "last")
 """What to do with runs that one side does not have; the first is the default."""
 
-_KINDS = ("agree", "opposite", "missed", "false positive", "neither")
+_SAMPLES = 1_000
+"""Samples of a test where no topics are resampled."""
+
+_KINDS = ("agree", "opposite", "missed", "false positive", "neither", "undefined")
 
 
 @dataclass(frozen=True)
@@ -102,6 +113,8 @@ class Correlation:
         pairs: agreement of the pairwise tests: kind -> number of pairs.
         test: what these tests are called.
         tau_draws: tau-b in each resample, for the difference of two judges.
+        notes: what else a reader must know.
+        signature: where both sides are from.
     """
 
     x: str
@@ -124,15 +137,29 @@ class Correlation:
     pairs: Mapping[str, int]
     test: str
     tau_draws: FloatArray
+    notes: tuple[str, ...] = ()
+    signature: str = ""
 
 
-def correlate(x: Side, y: Side, settings: Settings | None = None) -> Correlation:
+class _Tables(NamedTuple):
+    """Values by topic of both sides, over the same topics; None for a side without topics.
+
+    ``weights`` are those of pooled means; ``topics`` says how many topics each side has.
+    """
+
+    values: tuple[FloatArray | None, FloatArray | None] = (None, None)
+    weights: tuple[FloatArray | None, FloatArray | None] = (None, None)
+    topics: tuple[int, int] = (0, 0)
+
+
+def correlate(x: Side, y: Side, settings: Settings | None = None, topics: Sequence[str] = ()) -> Correlation:
     """Correlate two columns over the runs that both have.
 
     Args:
         x: one side; where one is the truth, this one: top k and falls are seen from it.
         y: the other.
         settings: how.
+        topics: resampled beside those of both sides; the same for several judges, so that their resamples are too.
 
     Raises:
         DataError: runs that one side lacks, under ``missing="error"``; no run in common; teams of other runs.
@@ -148,9 +175,9 @@ def correlate(x: Side, y: Side, settings: Settings | None = None) -> Correlation
     if last:
         # A place at the end is no score.
         found["pearson"] = None
-    tables = _topic_tables(x, y, runs) if not last else (None, None, (0, 0))
+    tables = _Tables() if last else _topic_tables(x, y, runs, topics)
     tau_draws, stability = _stability(tables, values, settings) if whole else (np.empty(0), {})
-    fall = max_drop(first, second) if len(runs) > 1 else None
+    fall = max_drop(first, second) if whole else None
     pairs, test = _pairs_agreement(tables, settings)
     return Correlation(
         x.label,
@@ -166,16 +193,18 @@ def correlate(x: Side, y: Side, settings: Settings | None = None) -> Correlation
         {"tau_b": kendall_p(first, second), "rho": spearman_p(first, second)},
         {
             k: (tau_at(first, second, k), top_overlap(first, second, k), int((ranks(first, "min") <= k).sum()))
-            for k in settings.at
+            for k in (settings.at if len(runs) else ())
         },
         None if fall is None else (runs[fall.place], fall.ranks),
-        tables[2] if stability else (0, 0),
+        tables.topics if stability else (0, 0),
         stability,
         _without(values, runs, {run: run for run in runs}),
         _without(values, runs, _teams(runs, settings.teams)) if settings.teams else None,
         pairs,
         test,
         tau_draws,
+        (*x.notes(), *y.notes()),
+        " + ".join(dict.fromkeys(side.board.signature for side in (x, y) if side.board.signature)),
     )
 
 
@@ -186,6 +215,8 @@ def _check(settings: Settings) -> None:
         raise ParameterError(f"at must be cutoffs of at least 2 (got {', '.join(map(str, settings.at))})")
     if settings.resamples < 0:
         raise ParameterError(f"resamples must be at least 0 (got {settings.resamples})")
+    if not 0 < settings.alpha < 1:
+        raise ParameterError(f"alpha must be in (0, 1) (got {settings.alpha:g})")
 
 
 def _aligned(
@@ -211,15 +242,16 @@ def _aligned(
     # One order whatever the files say, so that the last bits of a result are the same too.
     kept = [run for run in every if run not in left_out]
     runs = tuple(sorted(kept, key=lambda run: (-first.get(run, -math.inf), run)))
-    if not runs:
-        raise DataError(f"no run has a score on both sides: {listed([*first])} against {listed([*second])}")
+    if not set(first) & set(second):
+        raise DataError(f"no run is on both sides: {listed([*first]) or 'none'} against {listed([*second]) or 'none'}")
     sides = tuple(_with_last(values, runs) for values in (first, second))
     return runs, (sides[0], sides[1]), left_out, tuple(run for run in absent if run in runs)
 
 
 def _with_last(values: Mapping[str, float], runs: Sequence[str]) -> FloatArray:
     """Scores of the runs; one that is not there gets less than all others."""
-    lowest = min((values[run] for run in runs if run in values), default=0.0) - 1
+    lowest = min((values[run] for run in runs if run in values), default=0.0)
+    lowest -= 1 + abs(lowest)
     return np.array([values.get(run, lowest) for run in runs])
 
 
@@ -230,30 +262,28 @@ def _teams(runs: Sequence[str], teams: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _topic_tables(
-    x: Side, y: Side, runs: Sequence[str]
-) -> tuple[FloatArray | None, FloatArray | None, tuple[int, int]]:
-    """Values by topic on both sides, over the topics of both, and how many topics each side has."""
-    boards = [side.board for side in (x, y)]
-    topics = list(dict.fromkeys(t for board in boards if isinstance(board, Scores) for t in board.topics))
-    tables = [side.by_topic(runs, topics) for side in (x, y)]
-    numbers = [0 if table is None else int((~np.isnan(table)).any(axis=0).sum()) for table in tables]
-    return tables[0], tables[1], (numbers[0], numbers[1])
+def _topic_tables(x: Side, y: Side, runs: Sequence[str], topics: Sequence[str]) -> _Tables:
+    """Values by topic on both sides, over all topics that either has, and those asked for."""
+    mine = [t for side in (x, y) if isinstance(side.board, Scores) for t in side.board.topics]
+    every = sorted({*mine, *topics})
+    sides = [side.by_topic(runs, every) for side in (x, y)]
+    values = [None if side is None else side[0] for side in sides]
+    weights = [None if side is None else side[1] for side in sides]
+    numbers = [0 if table is None else int((~np.isnan(table)).any(axis=0).sum()) for table in values]
+    return _Tables((values[0], values[1]), (weights[0], weights[1]), (numbers[0], numbers[1]))
 
 
 def _stability(
-    tables: tuple[FloatArray | None, FloatArray | None, tuple[int, int]],
-    values: tuple[FloatArray, FloatArray],
-    settings: Settings,
+    tables: _Tables, values: tuple[FloatArray, FloatArray], settings: Settings
 ) -> tuple[FloatArray, dict[str, Interval | None]]:
     """(tau-b in each resample of the topics, stability intervals); a side without topics stays as it is."""
-    present = [table for table in tables[:2] if table is not None]
+    present = [table for table in tables.values if table is not None]
     if not present or not settings.resamples:
         return np.empty(0), {}
     counts = draws(present[0].shape[1], settings.resamples, settings.seed)
     sides = [
-        np.tile(fixed, (settings.resamples, 1)) if table is None else resampled_means(table, counts)
-        for table, fixed in zip(tables[:2], values, strict=True)
+        np.tile(fixed, (settings.resamples, 1)) if table is None else resampled_means(table, counts, weights)
+        for table, weights, fixed in zip(tables.values, tables.weights, values, strict=True)
     ]
     # A resample in which a run has no topic at all says nothing.
     known = ~np.isnan(sides[0]).any(axis=1) & ~np.isnan(sides[1]).any(axis=1)
@@ -277,40 +307,48 @@ def _without(values: tuple[FloatArray, FloatArray], runs: Sequence[str], teams: 
     return Range(low, without_low, high, without_high)
 
 
-def _pairs_agreement(
-    tables: tuple[FloatArray | None, FloatArray | None, tuple[int, int]], settings: Settings
-) -> tuple[dict[str, int], str]:
+def _pairs_agreement(tables: _Tables, settings: Settings) -> tuple[dict[str, int], str]:
     """Which pairs of runs are significantly different on each side: (kind -> number, name of the test)."""
-    first, second, numbers = tables
-    if settings.test is None or first is None or second is None or len(first) < 2:
+    first, second = tables.values
+    pooled = any(weights is not None for weights in tables.weights)
+    if settings.test is None or first is None or second is None or pooled or len(first) < 2:
         return {}, ""
-    signs = [_significant(table, settings) for table in (first, second)]
-    truth, judge = signs
+    truth, judge = (_significant(table, settings) for table in (first, second))
     both = (truth != 0) & (judge != 0)
+    undefined = np.isnan(truth) | np.isnan(judge)
     kinds = {
         "agree": both & (truth == judge),
-        "opposite": both & (truth != judge),
+        "opposite": both & (truth == -judge),
         "missed": (truth != 0) & (judge == 0),
         "false positive": (truth == 0) & (judge != 0),
         "neither": (truth == 0) & (judge == 0),
     }
-    name = describe(settings.test, min(numbers), settings.resamples or 1_000, settings.seed)
+    counted = {kind: int(np.count_nonzero(found & ~undefined)) for kind, found in kinds.items()}
+    counted["undefined"] = int(undefined.sum())
+    samples = settings.resamples or _SAMPLES
+    names = dict.fromkeys(describe(settings.test, number, samples, settings.seed) for number in tables.topics)
+    family = 1 if settings.test == "tukey" else len(truth)
     correction = "" if settings.test == "tukey" else f", {CORRECTIONS[settings.correction][0]} over all pairs"
-    counted = {kind: int(np.count_nonzero(kinds[kind])) for kind in _KINDS}
-    return counted, f"{name}{correction}, p < {settings.alpha:g}"
+    least = max(least_p(settings.test, number, samples) for number in tables.topics)
+    limit = ""
+    if settings.correction != "none" and least * family >= settings.alpha:
+        limit = f"; none can be: of {samples} samples the least p is {least:.2g}, for {family} comparisons"
+    return counted, f"{', '.join(names)}{correction}, p < {settings.alpha:g}{limit}"
 
 
 def _significant(table: FloatArray, settings: Settings) -> FloatArray:
-    """Of each pair of runs: 1 the first significantly better, -1 worse, 0 neither, shape (pairs,)."""
-    p = pairwise(table[None], str(settings.test), settings.resamples or 1_000, settings.seed)[0]
+    """Of each pair of runs: 1 the first significantly better, -1 worse, 0 neither, NaN untested, shape (pairs,)."""
+    table = table[:, (~np.isnan(table)).any(axis=0)]
+    p = pairwise(table[None], str(settings.test), settings.resamples or _SAMPLES, settings.seed)[0]
     first, second = np.triu_indices(len(table), 1)
     family = p[first, second]
-    if settings.test != "tukey":
+    counted = np.ones(table.shape[1], dtype=bool)
+    if settings.test == "tukey":
+        counted = complete_topics(table)
+    else:
         family = correct(family, settings.correction)
-    difference = table[first] - table[second]
-    known = ~np.isnan(difference)
-    direction = np.sign(np.where(known, difference, 0.0).sum(axis=1))
-    return np.where(family < settings.alpha, direction, 0.0)
+    direction = np.sign(np.nansum(differences_of(table[first], table[second])[:, counted], axis=1))
+    return np.where(np.isnan(family), np.nan, np.where(family < settings.alpha, direction, 0.0))
 
 
 class Difference(NamedTuple):
@@ -324,13 +362,20 @@ class Difference(NamedTuple):
 
 
 def compare_judges(correlations: Sequence[Correlation]) -> list[Difference]:
-    """The paired difference of tau-b of every two judges."""
+    """The paired difference of tau-b of every two judges of the same column of the truth.
+
+    The resamples are the same where :func:`correlate` was given the same topics; over different runs there is no
+    paired interval.
+    """
     found = []
     for first, second in combinations(correlations, 2):
+        if first.x != second.x:
+            continue
         taus = first.coefficients["tau_b"], second.coefficients["tau_b"]
         difference = None if taus[0] is None or taus[1] is None else taus[0] - taus[1]
         spread, ahead = None, None
-        if len(first.tau_draws) and len(first.tau_draws) == len(second.tau_draws):
+        alike = {*first.runs} == {*second.runs} and len(first.tau_draws) == len(second.tau_draws)
+        if len(first.tau_draws) and alike:
             paired = first.tau_draws - second.tau_draws
             spread = interval(paired)
             known = paired[~np.isnan(paired)]

@@ -6,10 +6,13 @@ The commands ``score``, ``leaderboard``, ``compare`` and ``report`` take the sam
 from __future__ import annotations
 
 import argparse
+import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from nuggeteval.boards import Board, read_boards
 from nuggeteval.data import ORDERS, VIEWS, Answer, Judgment, NuggetBank, NuggetQrels, Run, Scale, Scores
 from nuggeteval.errors import FormatError, ParameterError
 from nuggeteval.files import read_bytes
@@ -32,11 +35,15 @@ __all__ = [
     "Scored",
     "add_ranking_options",
     "add_scoring_options",
-    "check_files",
+    "check_stdin",
     "method_of",
     "names_runs",
     "policies_of",
+    "read_as_scores",
+    "refuse_scoring",
     "scored",
+    "share",
+    "whole",
 ]
 
 
@@ -91,9 +98,9 @@ def add_ranking_options(parser: argparse.ArgumentParser) -> None:
     add("--test", choices=(*TESTS, "none"), default="t", help="paired test of each run with the best (t)")
     add("--correction", choices=tuple(CORRECTIONS), default="holm", help="for the number of runs (holm)")
     add("--baseline", metavar="RUN", help="compare with this run instead of the best")
-    add("--alpha", type=float, default=0.05, metavar="X", help="a p below it is marked (0.05)")
-    add("--resamples", type=int, default=1_000, metavar="N", help="of topics and assignments (1000)")
-    add("--seed", type=int, default=42, metavar="N", help="of every random choice (42)")
+    add("--alpha", type=share, default=0.05, metavar="X", help="a p below it is marked (0.05)")
+    add("--resamples", type=whole(1), default=1_000, metavar="N", help="of topics and assignments (1000)")
+    add("--seed", type=whole(0), default=42, metavar="N", help="of every random choice (42)")
     add("--groups", metavar="FILE", help="run<TAB>group: automatic, manual, ...; or teams")
 
 
@@ -130,17 +137,71 @@ def policies_of(options: argparse.Namespace) -> Policies:
     )
 
 
-def check_files(options: argparse.Namespace, files: Sequence[str | None]) -> None:
-    """Refuse to read stdin twice, or to write over an input.
+def check_stdin(files: Sequence[str | None]) -> None:
+    """Refuse to read stdin twice.
 
     Raises:
-        ParameterError: one of these.
+        ParameterError: it is named twice.
     """
     if list(files).count("-") > 1:
         raise ParameterError("-: stdin can be read once only: for the qrels or for one run")
-    inputs = {Path(name).resolve() for name in files if name and name != "-"}
-    if options.out and Path(options.out).resolve() in inputs:
-        raise ParameterError(f"-o {options.out} would overwrite an input")
+
+
+def whole(low: int, high: int = 2**32 - 1) -> Callable[[str], int]:
+    """The type of an option that is an integer from ``low`` to ``high``."""
+
+    def parse(text: str) -> int:
+        number = int(text) if re.fullmatch(r"[+-]?[0-9]+", text) else None
+        if number is None or not low <= number <= high:
+            raise argparse.ArgumentTypeError(f"must be an integer from {low} to {high} (got {text})")
+        return number
+
+    return parse
+
+
+def share(text: str) -> float:
+    """The type of an option that is a number in (0, 1)."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < 1:
+        raise argparse.ArgumentTypeError(f"must be in (0, 1) (got {text})")
+    return number
+
+
+_DEFAULTS = {
+    "judgments": None, "rel": None, "bank": None, "view": None, "topics": None, "undefined": "skip",
+    "on_failed": "zero", "order": "score", "duplicates": "error", "adhoc": "max", "depth": None, "judged_only": False,
+}  # fmt: skip
+
+
+def refuse_scoring(options: argparse.Namespace) -> None:
+    """Refuse options that say how runs are scored where scores are read.
+
+    Raises:
+        ParameterError: naming them.
+    """
+    flags = {"rel": "-l", "topics": "--topics", "depth": "-M", "judged_only": "-J"}
+    given = [key for key, value in _DEFAULTS.items() if getattr(options, key) != value]
+    if given:
+        named = ", ".join(flags.get(key, f"--{key.replace('_', '-')}") for key in given)
+        raise ParameterError(f"{named}: for scoring runs against qrels; these files are read as scores")
+
+
+def read_as_scores(files: Sequence[str]) -> Board:
+    """Read files of scores; where the first may be qrels whose runs are none, say so.
+
+    Raises:
+        NuggetEvalError: as :func:`nuggeteval.boards.read_boards`.
+    """
+    try:
+        return read_boards(files)
+    except FormatError as error:
+        if len(files) > 1 and error.path == files[0]:
+            hint = f"; and {files[1]} is no TREC run (six columns), as one after qrels is"
+            raise FormatError(error.path, f"{error.message}{hint}", error.line) from error
+        raise
 
 
 def names_runs(options: argparse.Namespace, files: Sequence[str]) -> bool:

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from nuggeteval.data import NuggetQrels, Scores
-from nuggeteval.leaderboards import BETTER, WORSE, Cell, Method, Ranking
+from nuggeteval.leaderboards import BETTER, WORSE, Cell, Method, Ranking, pairs_p
 from nuggeteval.measures import TABLE, name_of, record_of
 from nuggeteval.metaevaluation import Correlation
 from nuggeteval.reports import Table
@@ -19,7 +17,7 @@ from nuggeteval.reports.correlation import correlation_tables
 from nuggeteval.reports.coverage import Carried, declared_nuggets
 from nuggeteval.reports.figures import correlation_matrix, scatter
 from nuggeteval.rows import FloatArray
-from nuggeteval.stats.significance import CORRECTIONS, correct, describe, pairwise
+from nuggeteval.stats.significance import CORRECTIONS, describe
 from nuggeteval.text import content_words, sentences
 from nuggeteval.version import __version__
 
@@ -199,28 +197,19 @@ def _pairwise(scores: Scores, method: Method) -> list[dict[str, Any]]:
     kept = [m for m, name in enumerate(scores.measures) if name not in scores.summed and name not in scores.weights]
     if not kept:
         return []
-    tables = np.stack([np.where(scores.present[:, :, m], scores.values[:, :, m], np.nan) for m in kept])
-    found = pairwise(tables, method.test, method.resamples, method.seed)
-    family = method.test == "tukey"
-    correction = "family-wise" if family else f"{CORRECTIONS[method.correction][0]} over all pairs of runs"
+    correction = (
+        "family-wise" if method.test == "tukey" else f"{CORRECTIONS[method.correction][0]} over all pairs of runs"
+    )
     return [
         {
             "measure": m,
             "test": describe(method.test, len(scores.topics), method.resamples, method.seed),
             "correction": correction,
             "alpha": method.alpha,
-            "p": _square(p if family else _corrected(p, method.correction)),
+            "p": _square(p),
         }
-        for m, p in zip(kept, found, strict=True)
+        for m, p in zip(kept, pairs_p(scores, kept, method), strict=True)
     ]
-
-
-def _corrected(p: FloatArray, correction: str) -> FloatArray:
-    """The p of all pairs, each pair once in the family, shape (runs, runs)."""
-    first, second = np.triu_indices(len(p), 1)
-    corrected = np.full(p.shape, np.nan)
-    corrected[first, second] = corrected[second, first] = correct(p[first, second], correction)
-    return corrected
 
 
 def _square(p: FloatArray) -> list[list[float | None]]:

@@ -102,5 +102,5 @@ def significant(values: FloatArray, digits: int = 10) -> FloatArray:
     size = np.abs(values)
     whole = (size > 0) & np.isfinite(size)
     places = digits - 1 - np.floor(np.log10(np.where(whole, size, 1.0)))
-    scale = 10.0**places
+    scale = 10.0 ** np.clip(places, -300, 300)
     return np.asarray(np.where(whole, np.round(values * scale) / scale, values))

@@ -919,7 +919,9 @@ def test_agreement_with_people(cli, write):
             "response": "",
         }
     }
-    assert cli("agree", people[0]).code == 1
+    assert cli("agree", people[0]).code == 2
+    empty = cli("agree", people[0], write("empty", ""))
+    assert (empty.code, "empty: no label, and no judgment of a response" in empty.err) == (1, True)
     assert cli("agree", write("bad", "nonsense\n"), judge).code == 1
     assert cli("agree", write("other", "7_9_9_1_b\t1\n"), judge).code == 1
     aliased = write("aliased", "7_1_2_1_A\t1\n7_1_2_2_A\t0\n")

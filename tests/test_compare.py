@@ -32,7 +32,7 @@ def test_wins_losses_and_biggest_differences(two):
     # differences .4, -.1, 0: mean .1, standard deviation sqrt((.09 + .04 + .01) / 2) = .264575; d_z = .377964
     assert contest.paired.effect == pytest.approx(0.1 / 0.07**0.5)
     assert [(topic, a, b) for topic, a, b in contest.gaps] == [("t1", 0.9, 0.5), ("t2", 0.1, 0.2)]
-    assert contest.means == (pytest.approx(0.5), pytest.approx(0.55))
+    assert contest.means == (pytest.approx(0.5), pytest.approx(0.4))
 
 
 def test_measures_are_corrected_together(cli, write):
@@ -99,7 +99,12 @@ def test_every_format(form, cli):
     ("arguments", "code", "message"),
     [
         (["published:ikat2024"], 1, "aggregates only"),
-        ([*DEMO, TFIDF], 1, "two runs are compared (got 1: demo-tfidf)"),
+        ([*DEMO, TFIDF], 2, "two runs are compared (got 1)"),
+        ([ROOT / "reports/per-topic.tsv"], 1, "two runs are compared (got 4: demo-ideal"),
+        (["--alpha", "3", *DEMO, TFIDF, KEYWORD], 2, "--alpha: must be in (0, 1) (got 3)"),
+        (["--resamples", "-1", *DEMO, TFIDF, KEYWORD], 2, "--resamples: must be an integer from 1"),
+        (["--gaps", "-1", *DEMO, TFIDF, KEYWORD], 2, "--gaps: must be an integer from 0"),
+        (["--bank", "x", ROOT / "reports/per-topic.tsv"], 2, "--bank: for scoring runs against qrels"),
         (["--by", "x", *DEMO, TFIDF, KEYWORD], 1, "x"),
     ],
 )
@@ -182,3 +187,61 @@ def test_nothing_in_common_is_named(cli, write):
     result = cli("rank", write("new.tsv", "run\tM\nx\t1\n"), "--among", "published:ikat2024")
     assert result.code == 1
     assert "no measure in common: the scores have M; published:ikat2024 has Precision_NtN:human" in result.err
+
+
+def test_the_mark_follows_the_topics_that_both_have(cli, write):
+    """b answered only the easy topics: its own mean is higher, and it is worse on each of them."""
+    rows = "".join(f"a t{t} M {0.1 if t < 20 else 0.9 + t / 1000}\n" for t in range(30))
+    rows += "".join(f"b t{t} M {0.79 + (t % 3) / 1000}\n" for t in range(20, 30))
+    path = write("two", rows + "a all M 0\n")
+    out = cli("compare", path).out
+    assert re.search(r"^M +0\.9245 +0\.7911 +\+0\.1334 .* <0\.0001 ▲$", out, re.MULTILINE)
+    board = cli("leaderboard", path, "--baseline", "a").out
+    assert re.search(r"^1 +b +0\.7911 .* ▼$", board, re.MULTILINE)
+    assert "means over fewer than 30 topics, which is no fair comparison: b (10)" in board
+
+
+def test_pooled_measures_are_not_tested_as_means(cli, write):
+    qrels = write(
+        "q", "".join(f"t1 n{i} d1 {int(i < 5)}\nt1 n{i} d2 1\n" for i in range(10)) + "t2 n1 d1 1\nt2 n1 d2 0\n"
+    )
+    a, b = (write(name, f"t1 Q0 {d} 1 1 {name}\nt2 Q0 {d} 1 1 {name}\n") for name, d in (("a", "d1"), ("b", "d2")))
+    bank = write("bank.jsonl", "".join(
+        json.dumps({"topic": t, "nuggets": [{"id": f"n{i}", "text": "x"} for i in ns]}) + "\n"
+        for t, ns in (("t1", range(10)), ("t2", [1]))
+    ))  # fmt: skip
+    options = ("-m", "Recall_NtR(avg=micro)", "--bank", bank, "--view", "responses", "--format", "jsonl")
+    record = json.loads(cli("compare", *options, qrels, a, b).out.splitlines()[0])
+    # 6 of 11 nuggets and 10 of 11: pooled, whatever the topics say.
+    assert record["difference"] == pytest.approx(6 / 11 - 10 / 11)
+    assert record["p"] is record["effect_size"] is None
+
+
+def test_less_can_be_better(cli, write):
+    scores = write(
+        "s.tsv",
+        "run\ttopic\tLatency\n"
+        + "".join(f"{r}\tt{t}\t{v + t * (1 + v) / 9}\n" for r, v in (("a", 1), ("b", 2)) for t in range(5)),
+    )
+    assert re.search(r"^Latency .* 0 +5 +0 +<?0\.\d+ ▼$", cli("compare", scores).out, re.MULTILINE)
+    assert re.search(r"^Latency .* 5 +0 +0 +<?0\.\d+ ▲$", cli("compare", scores, "--lower", "Latency").out, re.MULTILINE)
+    board = write("b.tsv", "run\tLatency\nslow\t9\nfast\t1\n")
+    one = write("one.tsv", "run\tLatency\nnew\t2\n")
+    assert "2 of 3" in cli("rank", one, "--among", board, "--lower", "Latency").out
+    assert "2 of 3" in cli("rank", one, "--among", board).out
+    low = write("low.tsv", "run\tLatency\nnew\t0.5\n")
+    assert "1 of 3" in cli("rank", low, "--among", board, "--lower", "Latency").out
+    assert "3 of 3" in cli("rank", low, "--among", board).out
+
+
+def test_options_of_rank_that_do_not_fit_are_errors(cli, write):
+    board = write("b.tsv", "run\tM\nx\t1\n")
+    for options, message in (
+        (("--groups", write("g", "zz\tteam\n")), "is in the groups, which name zz"),
+        (("--gold", "human"), "has no columns NAME:GOLD"),
+    ):
+        result = cli("rank", board, "--among", board, *options)
+        assert (result.code, result.out) == (1, "")
+        assert message in result.err
+    counts = write("c.tsv", "run\tnum_ret\nx\t1\n")
+    assert cli("rank", counts, "--among", counts).code == 1

@@ -4,6 +4,7 @@ import json
 import re
 from csv import DictReader
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -230,8 +231,9 @@ def test_the_stability_interval_is_that_of_resampled_topics():
     from nuggeteval.stats.resampling import draws
 
     taus = []
+    by_name = np.argsort([f"t{i}" for i in range(40)])
     for counts in draws(40, 300, 3):
-        picks = np.repeat(np.arange(40), counts.astype(int))
+        picks = np.repeat(by_name, counts.astype(int))
         means = [board.values[:, picks, 0].mean(axis=1) for board in (TRUTH, JUDGE)]
         taus.append(stats.kendalltau(*means).statistic)
     low, high = np.quantile(taus, [0.025, 0.975])
@@ -401,7 +403,7 @@ def test_figures_are_drawn(files, cli, tmp_path, write):
         (["published:ikat2024", "published:ikat2024", "--at", "five"], 2, "--at takes cutoffs"),
         (["published:ikat2024", "published:ikat2024", "--runs", "none"], 2, "neither a group of the table nor a file"),
         (["published:ikat2024", "published:longeval2026", "-m", "ROUGE_L"], 1, "do not have the same runs"),
-        (["published:ikat2024", "published:longeval2026", "-m", "ROUGE_L", "--missing", "drop"], 1, "no run has a score on both"),
+        (["published:ikat2024", "published:longeval2026", "-m", "ROUGE_L", "--missing", "drop"], 1, "no run is on both sides"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named(arguments, code, message, cli):
@@ -412,3 +414,117 @@ def test_bad_input_is_named(arguments, code, message, cli):
 
 def test_numbers_are_public_too():
     assert spearman_rho([1, 2, 3], [1, 2, 3]) == pytest.approx(1)
+
+
+def test_judges_are_compared_over_the_same_resamples_whatever_their_topics(cli, write):
+    def put(name, columns):
+        rows = "".join(f"r{i}\tt{t}\t{JUDGE.values[i, t % 40, 0]}\n" for i in range(12) for t in columns)
+        return write(name, "run\ttopic\tM\n" + rows)
+
+    truth = write(
+        "truth",
+        "run\ttopic\tM\n" + "".join(f"r{i}\tt{t}\t{TRUTH.values[i, t, 0]}\n" for i in range(12) for t in range(40)),
+    )
+    one, other = put("one", range(40)), put("other", range(41))
+    records = [
+        json.loads(line)
+        for line in cli("correlate", "--truth", truth, one, other, "--format", "jsonl").out.splitlines()
+    ]
+    difference = records[-1]["difference_of_judges"]
+    assert abs(difference["stability"]["low"]) < 0.1
+    assert abs(difference["stability"]["high"]) < 0.1
+
+
+def test_judges_of_different_columns_are_not_compared():
+    two = Scores(
+        TRUTH.runs, TRUTH.topics, ("M", "N"), np.repeat(TRUTH.values, 2, axis=2), np.repeat(TRUTH.present, 2, axis=2)
+    )
+    found = [correlate(side_of(two, name, "truth"), side_of(two, name, "judge")) for name in ("M", "N")]
+    assert compare_judges(found) == []
+
+
+def test_pairs_without_a_test_are_counted_apart():
+    single = scores_of({"a": [0.1], "b": [0.2], "c": [0.3]})
+    found = correlate(side_of(single, "M"), side_of(single, "M"))
+    assert found.pairs == {"agree": 0, "opposite": 0, "missed": 0, "false positive": 0, "neither": 0, "undefined": 3}
+
+
+def test_too_few_samples_for_the_correction_are_named():
+    found = correlate(side_of(TRUTH, "M"), side_of(JUDGE, "M"), Settings(test="randomisation", resamples=100))
+    assert "none can be: of 100 samples the least p is 0.0099, for 66 comparisons" in found.test
+    assert found.pairs["agree"] == 0
+
+
+def test_a_measure_that_is_undefined_for_every_run_does_not_end_the_report(cli, write):
+    path = write(
+        "s",
+        "run\ttopic\tA\tB\tC\n"
+        + "".join(f"{r}\tt{t}\t{i + t}\tnan\t{-i * t}\n" for i, r in enumerate("abc") for t in range(3)),
+    )
+    board = read_board(path)
+    assert board.measures == ("A", "C")
+    rows = "".join(
+        f"{r} t{t} {m} {v}\n"
+        for i, r in enumerate("abc")
+        for t in range(3)
+        for m, v in (("A", i + t), ("B", "undefined"), ("C", i * t))
+    )
+    path = write("s2", "run_id query_id measure value\n" + rows)
+    result = cli("correlate", path, "--measures", "A,B,C")
+    assert result.code == 0
+    assert "A and B: undefined, 0 runs in both" in result.out
+
+
+def test_what_a_reader_must_know_of_a_side(cli, write):
+    out = cli("correlate", "published:ikat2024", "--measures", "BEM,ROUGE_L").out
+    assert "BEM was rounded to 3 decimals, which makes ties" in out
+    assert out.endswith("nuggeteval 0.1.0|published:ikat2024\n")
+    rows = "".join(
+        f"r{i} t{t} {m} {v}\n" for i in range(4) for t in range(3 - (i == 0)) for m, v in (("M", i), ("Latency", -i))
+    )
+    path = write("s", "run_id query_id measure value\n" + rows)
+    out = cli("correlate", path, "--measures", "M,Latency", "--lower", "Latency").out
+    assert re.search(r"Kendall tau-b +1\.0000", out)
+    assert "Latency: less is better, so the order is turned" in out
+    assert "M: means over fewer than 3 topics, which is no fair comparison: r0 (2)" in out
+
+
+def test_the_matrix_has_all_that_stands_beside_a_tau(cli, write):
+    longeval = write(
+        "t.tsv",
+        "run\ttopic\tA\tB\tC\n"
+        + "".join(f"r{i}\tt{t}\t{i + t}\t{i * t}\t{(i * 7 + t) % 5}\n" for i in range(6) for t in range(8)),
+    )
+    out = cli("correlate", longeval, "--measures", "A,B,C", "--at", "3").out
+    for part in (
+        "6 runs: r5, r4, r3, r2, r1, r0",
+        "Pair by pair",
+        "A and B",
+        "(exact)",
+        "stability interval",
+        "without one run",
+        "tau-b at 3",
+    ):
+        assert part in out
+    tsv_rows = list(
+        DictReader(
+            cli("correlate", longeval, "--measures", "A,B,C", "--at", "3", "--format", "tsv").out.splitlines(),
+            delimiter="\t",
+        )
+    )
+    assert len(tsv_rows) == 3
+    assert {"tau_b_low", "without_one_run_low", "pairs_agree", "tau_b@3", "overlap@3", "runs"} <= set(tsv_rows[0])
+
+
+def test_outputs_do_not_write_over_inputs(files, cli):
+    before = [Path(path).read_bytes() for path in files]
+    for options in (("-o", files[0]), ("--figure", files[1]), ("--truth", files[2], "-o", files[2])):
+        result = cli("correlate", *files[:2], *options)
+        assert (result.code, "would overwrite an input" in result.err) == (2, True)
+    assert [Path(path).read_bytes() for path in files] == before
+
+
+def test_unknown_runs_are_named(files, cli, write):
+    result = cli("correlate", *files[:2], "--runs", write("runs", "r1\nr2\nzz\n"))
+    assert result.code == 1
+    assert "no run zz among r0, r1" in result.err

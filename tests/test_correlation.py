@@ -194,9 +194,13 @@ def test_p_names_its_method():
     x, y = [0.71, 0.62, 0.55, 0.4, 0.31], [0.68, 0.7, 0.5, 0.45, 0.2]
     assert kendall_p(x, y) == (pytest.approx(10 / 120), "exact")
     assert kendall_p([1, 1, 2, 3], [1, 2, 3, 4]).method == "asymptotic"
-    assert spearman_p(x, y).value == pytest.approx(stats.spearmanr(x, y).pvalue)
+    # Of the 120 orders of five runs 10 have |rho| of .9 or more: 1 has 1, 4 have .9, and as many below 0.
+    assert spearman_p(x, y) == (pytest.approx(10 / 120), "exact")
+    eight = np.arange(8.0), np.array([0, 2, 1, 3, 5, 4, 7, 6.0])
+    assert spearman_p(*eight) == (pytest.approx(stats.spearmanr(*eight).pvalue), "asymptotic, t")
     assert kendall_p([1, 1], [1, 2]) is None
-    assert spearman_p([1, 2], [1, 2]) is None
+    assert spearman_p([1, 2], [1, 2]) == (1.0, "exact")
+    assert spearman_p([1, 1], [1, 2]) is None
 
 
 def test_top_k_shares_ranks():

@@ -127,8 +127,8 @@ def test_strata_groups_truth_and_tests_are_on_the_page(built, write):
     assert [board["label"] for board in data["boards"]] == ["all", "earth", "food"]
     assert [run["group"] for run in data["runs"]] == ["manual", "", "", "automatic"]
     (table,) = data["correlations"]
-    assert table["title"] == "truth Cov@10 against Cov@10"
-    assert "left out: other (missing in Cov@10)" in table["caption"]
+    assert table["title"] == "truth Cov@10 against scores Cov@10"
+    assert "left out: other (missing in scores Cov@10)" in table["caption"]
     assert [figure["id"] for figure in data["figures"]] == ["scatter-0", "matrix"]
     assert all(figure["svg"].startswith("<svg") for figure in data["figures"])
     assert {pair["correction"] for pair in data["pairwise"]} == {"family-wise"}
@@ -156,7 +156,7 @@ def test_values_are_those_of_score(built, cli):
     ("arguments", "code", "message"),
     [
         ([ROOT / "qrels/demo.qrels"], 2, "there is no run"),
-        ([*DEMO, *RUNS, "--at", "0"], 2, "--at must be at least 1"),
+        ([*DEMO, *RUNS, "--at", "0"], 2, "--at: must be an integer from 1"),
         ([*DEMO, *RUNS, "--truth", "published:longeval2026"], 1, "no measure in common"),
     ],
 )

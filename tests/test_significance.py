@@ -14,6 +14,7 @@ from nuggeteval.stats.significance import against, correct, describe, paired, pa
 
 A = [0.9, 0.1, 0.5, 0.7, 0.3, 0.6]
 B = [0.5, 0.2, 0.4, 0.4, 0.3, 0.5]
+C = [0.1, 0.0, 0.1, 0.2, 0.0, 0.1]
 VALUES = st.integers(2, 8).flatmap(
     lambda n: st.tuples(*[st.lists(st.integers(0, 20).map(lambda v: v / 20), min_size=n, max_size=n)] * 2)
 )
@@ -59,13 +60,64 @@ def test_scipy_agrees_on_t_and_wilcoxon(pair):
     if not differences.any():
         assert (t.p, w.p, t.effect) == (1, 1, None)
         return
-    if np.ptp(differences) > 0:
+    if np.ptp(differences) == 0:
+        assert (t.statistic, t.p) == (None, None)
+    else:
         expected = stats.ttest_rel(x, y)
         assert (t.statistic, t.p) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
     nonzero = differences[differences != 0]
-    untied = len({*np.abs(nonzero)}) == len(nonzero)
-    expected = stats.wilcoxon(nonzero, method="exact" if untied else "approx")
-    assert w.p == pytest.approx(expected.pvalue)
+    ranked = np.sign(nonzero) * stats.rankdata(np.abs(nonzero))
+    swaps = {"permutation_type": "samples", "n_resamples": np.inf}
+    expected = stats.permutation_test((ranked,), np.sum, **swaps).pvalue if len(ranked) > 1 else 1.0
+    assert w.p == pytest.approx(expected)
+
+
+def test_wilcoxon_is_exact_with_ties_too():
+    # Four equal differences: of the 16 assignments of signs the 2 extreme ones are as far out: 2/16.
+    assert paired([0.3, 0.4, 0.55, 0.7], [0.2, 0.3, 0.45, 0.6], "wilcoxon").p == pytest.approx(2 / 16)
+
+
+@pytest.mark.parametrize(("topics", "ties"), [(15, False), (40, False), (40, True), (60, False)])
+def test_wilcoxon_of_more_topics_is_scipys(topics, ties):
+    random = np.random.RandomState(topics)
+    x = random.randint(0, 9, topics) / 8 if ties else random.rand(topics)
+    y = random.randint(0, 9, topics) / 8 if ties else random.rand(topics)
+    nonzero = (x - y)[x != y]
+    exact = not ties and topics <= 50
+    assert paired(x, y, "wilcoxon").p == pytest.approx(
+        stats.wilcoxon(nonzero, method="exact" if exact else "approx").pvalue
+    )
+
+
+def test_a_difference_that_does_not_vary_has_no_t():
+    found = paired([0.3, 0.5, 0.7], [0.2, 0.4, 0.6])
+    assert (found.difference, found.effect, found.statistic, found.p) == (pytest.approx(0.1), None, None, None)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e9])
+@pytest.mark.parametrize("test", ["t", "wilcoxon", "randomisation"])
+def test_p_does_not_depend_on_the_unit(test, scale):
+    random = np.random.RandomState(7)
+    x, y = random.rand(8), random.rand(8)
+    expected = paired(x, y, test).p
+    assert paired(x * scale, y * scale, test).p == pytest.approx(expected)
+    values = np.array([[x, y, random.rand(8)]])
+    assert pairwise(values * scale, "tukey", 200)[0] == pytest.approx(pairwise(values, "tukey", 200)[0], nan_ok=True)
+
+
+def test_a_run_without_values_is_left_out_of_tukey():
+    values = np.array([[A, B, C, [np.nan] * 6]])
+    p = pairwise(values, "tukey", 300)[0]
+    assert np.isnan(p[3]).all()
+    assert p[:3, :3] == pytest.approx(pairwise(values[:, :3], "tukey", 300)[0], nan_ok=True)
+
+
+@pytest.mark.parametrize("options", [{"resamples": 0}, {"resamples": -3}, {"seed": -1}, {"seed": 2**32}])
+def test_impossible_samples_are_refused(options):
+    with pytest.raises(ParameterError, match=r"resamples must be|seed must be"):
+        paired(A, B, "randomisation", **options)
+    with pytest.raises(ParameterError, match=r"resamples must be|seed must be"):
+        pairwise(np.array([[A, B]]), "tukey", **{"resamples": 5, **options})
 
 
 @given(VALUES)

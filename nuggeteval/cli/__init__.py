@@ -58,6 +58,8 @@ _USAGE = 2
 _MANY = 10
 _FAILED = 1
 _INTERRUPTED = 130
+_OUTPUTS = ("out", "figure")
+"""Options that name a file to write."""
 
 
 def _top_parser() -> argparse.ArgumentParser:
@@ -123,9 +125,33 @@ def _dispatch(arguments: list[str]) -> int:
         prog=f"nuggeteval {command}", description=summary, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     load(f"{module}:add_arguments")(parser)
-    code = int(load(f"{module}:run")(parser.parse_args(rest)))
+    options = parser.parse_args(rest)
+    _check_outputs(options)
+    code = int(load(f"{module}:run")(options))
     sys.stdout.flush()
     return code
+
+
+def _check_outputs(options: argparse.Namespace) -> None:
+    """Refuse to write over a file that another option or argument names.
+
+    Raises:
+        ParameterError: naming the option.
+    """
+    named = [value for key, values in vars(options).items() if key not in _OUTPUTS for value in _texts(values)]
+    inputs = {Path(name).resolve() for name in named if name != "-" and os.path.isfile(name)}  # noqa: PTH113  (a long text is no error)
+    for key in _OUTPUTS:
+        out = getattr(options, key, None)
+        if isinstance(out, str) and Path(out).resolve() in inputs:
+            flag = "-o" if key == "out" else f"--{key.replace('_', '-')}"
+            raise ParameterError(f"{flag} {out} would overwrite an input")
+
+
+def _texts(values: object) -> list[str]:
+    """The texts among the values of an option."""
+    if isinstance(values, str):
+        return [values]
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list | tuple) else []
 
 
 def _mistyped_command(arguments: Sequence[str]) -> str:

@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from nuggeteval.cli import write_lines
-from nuggeteval.errors import DataError
+from nuggeteval.errors import FormatError, ParameterError
 from nuggeteval.files import read_bytes
 from nuggeteval.formats.answers import read_answers
 from nuggeteval.formats.judgments import grade_of_votes, read_judgments, votes_by_cell
 from nuggeteval.formats.labels import Labels, read_aliases, read_labels
 from nuggeteval.formats.nuggets import read_bank
+from nuggeteval.options import whole
 from nuggeteval.reports import RENDERERS, render_tables
 from nuggeteval.reports.agreement import (
     Key,
@@ -49,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--bank", metavar="FILE", help="texts of the nuggets, for --disagreements")
     add("--answers", metavar="FILE", action="append", default=[], help="texts of the responses, for --disagreements")
     add("--format", choices=(*RENDERERS, "jsonl"), default="text", help="jsonl is exact and whole (text)")
-    add("--places", type=int, default=4, metavar="N", help="decimals (4)")
+    add("--places", type=whole(0, 20), default=4, metavar="N", help="decimals (4)")
     add("-o", "--out", metavar="FILE", help="write there instead of stdout")
 
 
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     aliases = read_aliases(options.aliases) if options.aliases else {}
     *people, judge = [_read(path, aliases) for path in options.labels]
     if not people:
-        raise DataError("agreement needs labels and judgments: two files at least")
+        raise ParameterError("agreement needs labels and judgments: two files at least")
     truth, tied = _majority(people)
     report = build_agreement(truth, judge, tied)
     texts = _texts(report.disagreements, options)
@@ -86,7 +87,18 @@ def _cut(text: str) -> str:
 
 
 def _read(path: str, aliases: dict[str, str]) -> Labels:
-    """Labels from a label file, or whether the majority of judgments of a response says yes."""
+    """Labels from a label file, or whether the majority of judgments of a response says yes.
+
+    Raises:
+        FormatError: it has none.
+    """
+    found = _labels(path, aliases)
+    if not found:
+        raise FormatError(path, "no label, and no judgment of a response")
+    return found
+
+
+def _labels(path: str, aliases: dict[str, str]) -> Labels:
     if not read_bytes(path).lstrip().startswith(b"{"):
         return read_labels(path, aliases)
     judged = [(judgment, scale) for judgment, scale in read_judgments(path) if judgment.view == "responses"]

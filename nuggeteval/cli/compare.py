@@ -5,11 +5,22 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from nuggeteval.boards import pick_measures, read_boards
+from nuggeteval.boards import pick_measures
 from nuggeteval.cli import note, write_lines
 from nuggeteval.data import Run, Scores
 from nuggeteval.errors import DataError, ParameterError
-from nuggeteval.options import Scored, add_scoring_options, check_files, names_runs, policies_of, scored
+from nuggeteval.options import (
+    Scored,
+    add_scoring_options,
+    check_stdin,
+    names_runs,
+    policies_of,
+    read_as_scores,
+    refuse_scoring,
+    scored,
+    share,
+    whole,
+)
 from nuggeteval.reports import RENDERERS, render_tables
 from nuggeteval.reports.comparison import (
     Comparison,
@@ -46,27 +57,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("files", metavar="FILE", nargs="+", help="qrels and two runs, or scores of two runs")
     add("--test", choices=("t", "wilcoxon", "randomisation"), default="t", help="paired test (t)")
     add("--correction", choices=tuple(CORRECTIONS), default="holm", help="for the number of measures (holm)")
-    add("--alpha", type=float, default=0.05, metavar="X", help="a p below it is marked (0.05)")
-    add("--resamples", type=int, default=10_000, metavar="N", help="of the randomisation test (10000)")
-    add("--seed", type=int, default=42, metavar="N", help="of the randomisation test (42)")
-    add("--at", type=int, default=10, metavar="K", help="nuggets of documents within the first K ranks (10)")
-    add("--gaps", type=int, default=5, metavar="N", help="topics with the biggest differences (5)")
+    add("--lower", metavar="M", action="append", default=[], help="a measure of which less is better")
+    add("--alpha", type=share, default=0.05, metavar="X", help="a p below it is marked (0.05)")
+    add("--resamples", type=whole(1), default=10_000, metavar="N", help="of the randomisation test (10000)")
+    add("--seed", type=whole(0), default=42, metavar="N", help="of the randomisation test (42)")
+    add("--at", type=whole(1), default=10, metavar="K", help="nuggets of documents within the first K ranks (10)")
+    add("--gaps", type=whole(0), default=5, metavar="N", help="topics with the biggest differences (5)")
     add("--format", choices=(*RENDERERS, "jsonl"), default="text", help="jsonl is exact and whole (text)")
-    add("--places", type=int, default=4, metavar="N", help="decimals (4)")
+    add("--places", type=whole(0, 20), default=4, metavar="N", help="decimals (4)")
     add("-o", "--out", metavar="FILE", help="write there instead of stdout")
     add_scoring_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Compare, with notes on stderr."""
-    check_files(options, (*options.files, options.bank, options.judgments))
+    check_stdin((*options.files, options.bank, options.judgments))
     runs: list[Run] = []
     if names_runs(options, options.files):
         first, *rest = options.files
+        if len(rest) != 2 and not options.judgments:
+            raise ParameterError(f"two runs are compared (got {len(rest)}): nuggeteval compare QRELS RUN_A RUN_B")
         found = scored(options, first, rest, runs.append)
         comparison = _with_nuggets(_compared(found.scores, options), found, runs, options)
     else:
-        board = read_boards(options.files)
+        refuse_scoring(options)
+        board = read_as_scores(options.files)
         if not isinstance(board, Scores):
             raise DataError("runs are compared topic by topic: these files have aggregates only")
         if options.measure:
@@ -87,7 +102,9 @@ def run(options: argparse.Namespace) -> int:
 def _compared(scores: Scores, options: argparse.Namespace) -> Comparison:
     if options.by:
         raise ParameterError("two runs are compared over all topics; --topics FILE chooses some")
-    return build_comparison(scores, options.test, options.correction, options.alpha, options.resamples, options.seed)
+    return build_comparison(
+        scores, options.test, options.correction, options.alpha, options.resamples, options.seed, options.lower
+    )
 
 
 def _with_nuggets(comparison: Comparison, found: Scored, runs: list[Run], options: argparse.Namespace) -> Comparison:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 
 from nuggeteval.boards import Board, pair_sides, read_board, read_boards, side_of
 from nuggeteval.cli import note, write_bytes, write_lines
-from nuggeteval.data import Leaderboard
-from nuggeteval.errors import ParameterError
-from nuggeteval.files import stem
+from nuggeteval.data import Leaderboard, Scores
+from nuggeteval.errors import DataError, ParameterError, listed
+from nuggeteval.files import read_bytes, stem
 from nuggeteval.formats.topics import read_groups
+from nuggeteval.ids import decode
 from nuggeteval.metaevaluation import (
     MISSING,
     Correlation,
@@ -22,6 +24,7 @@ from nuggeteval.metaevaluation import (
     compare_judges,
     correlate,
 )
+from nuggeteval.options import share, whole
 from nuggeteval.reports import RENDERERS, Table, render_tables
 from nuggeteval.reports.claims import claims_table
 from nuggeteval.reports.correlation import (
@@ -64,17 +67,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--measures", metavar="M1,M2,...", help="correlate these columns of one table with one another")
     add("-m", "--measure", action="append", default=[], metavar="M[=N]", help="measure of A [of B] (all in common)")
     add("--claims", action="store_true", help="recompute the correlations that the paper of a published table prints")
+    add("--lower", metavar="M", action="append", default=[], help="a measure of which less is better")
     add("--missing", choices=MISSING, default="error", help="runs that one side lacks: error, left out, ranked last")
     add("--runs", metavar="WHICH", help="only runs of this group of a published table, or a file of runs, one a line")
     add("--groups", metavar="FILE", help="run<TAB>team: the range of tau when one team is left out")
     add("--at", metavar="K,...", default="", help="tau-b and overlap among the top K of the truth (or A)")
-    add("--resample", type=int, default=1_000, metavar="N", help="resamples of the topics (1000); 0 for none")
-    add("--seed", type=int, default=42, metavar="N", help="of every random choice (42)")
+    add("--resample", type=whole(0), default=1_000, metavar="N", help="resamples of the topics (1000); 0 for none")
+    add("--seed", type=whole(0), default=42, metavar="N", help="of every random choice (42)")
     add("--test", choices=(*TESTS, "none"), default="t", help="pairwise test whose agreement is counted (t)")
     add("--correction", choices=tuple(CORRECTIONS), default="holm", help="over all pairs of runs (holm)")
-    add("--alpha", type=float, default=0.05, metavar="X", help="a p below it is significant (0.05)")
+    add("--alpha", type=share, default=0.05, metavar="X", help="a p below it is significant (0.05)")
     add("--format", choices=(*RENDERERS, "tsv", "jsonl"), default="text", help="tsv and jsonl are exact (text)")
-    add("--places", type=int, default=4, metavar="N", help="decimals (4)")
+    add("--places", type=whole(0, 20), default=4, metavar="N", help="decimals (4)")
     add("--figure", metavar="FILE", help="scatter plot or matrix, *.svg or *.png (needs matplotlib)")
     add("-o", "--out", metavar="FILE", help="write there instead of stdout")
     add("--quiet", action="store_true", help="no warnings on stderr")
@@ -91,10 +95,11 @@ def run(options: argparse.Namespace) -> int:
     elif options.truth:
         truth, names = _board(options.truth, options), _names([options.truth, *options.files])
         boards = [_board(path, options) for path in options.files]
+        topics = sorted({topic for board in (truth, *boards) if isinstance(board, Scores) for topic in board.topics})
         found = [
-            correlate(x, y, settings)
+            correlate(x, y, settings, topics)
             for board, name in zip(boards, names[1:], strict=True)
-            for x, y in pair_sides(truth, board, options.measure, (names[0], name))
+            for x, y in pair_sides(truth, board, options.measure, (names[0], name), options.lower)
         ]
     else:
         found = _two(options, settings)
@@ -115,7 +120,7 @@ def _claims(options: argparse.Namespace) -> int:
 
 def _settings(options: argparse.Namespace) -> Settings:
     cutoffs = [text for text in options.at.split(",") if text]
-    if not all(text.isdigit() for text in cutoffs):
+    if not all(re.fullmatch("[0-9]+", text) for text in cutoffs):
         raise ParameterError(f"--at takes cutoffs, as 5,10 (got {options.at})")
     return Settings(
         missing=options.missing,
@@ -137,7 +142,10 @@ def _two(options: argparse.Namespace, settings: Settings) -> list[Correlation]:
         )
     first, second = (_board(path, options) for path in options.files)
     names = _names(options.files)
-    return [correlate(x, y, settings) for x, y in pair_sides(first, second, options.measure, (names[0], names[1]))]
+    return [
+        correlate(x, y, settings)
+        for x, y in pair_sides(first, second, options.measure, (names[0], names[1]), options.lower)
+    ]
 
 
 def _matrix(options: argparse.Namespace, measures: Sequence[str], settings: Settings) -> list[Correlation]:
@@ -146,7 +154,7 @@ def _matrix(options: argparse.Namespace, measures: Sequence[str], settings: Sett
     if len(measures) < 2:
         raise ParameterError(f"--measures takes two at least (got {options.measures})")
     board = _kept(read_boards(options.files), options)
-    sides = [side_of(board, measure) for measure in measures]
+    sides = [side_of(board, measure, lower=options.lower) for measure in measures]
     return [correlate(x, y, settings) for x, y in combinations(sides, 2)]
 
 
@@ -164,7 +172,9 @@ def _kept(board: Board, options: argparse.Namespace) -> Board:
         groups = sorted({*board.groups.values()}) if isinstance(board, Leaderboard) else []
         known = f"; its groups are {', '.join(groups)}" if groups else ""
         raise ParameterError(f"--runs {options.runs} is neither a group of the table nor a file{known}")
-    wanted = Path(options.runs).read_text(encoding="utf-8").split()
+    wanted = decode(read_bytes(options.runs)).split()
+    if unknown := [run for run in wanted if run not in board.runs]:
+        raise DataError(f"{options.runs}: no run {listed(unknown)} among {listed(board.runs)}")
     return board.of_runs([run for run in board.runs if run in wanted])
 
 
@@ -191,7 +201,9 @@ def _rendered(
             tables = matrix_tables(found, measures)
         else:
             tables = [table for one in found for table in correlation_tables(one, options.places)]
-        yield render_tables([*tables, *([difference_table(differences)] if differences else [])], options.format)
+        tables += [difference_table(differences)] if differences else []
+        signature = " + ".join(dict.fromkeys(one.signature for one in found if one.signature))
+        yield render_tables(tables, options.format, signature)
 
 
 def _figure(found: Sequence[Correlation], measures: Sequence[str], options: argparse.Namespace) -> bytes:
@@ -211,10 +223,12 @@ def _figure(found: Sequence[Correlation], measures: Sequence[str], options: argp
         f"{name} {'undefined' if value is None else f'{value:.3f}'}" for name, value in (("tau-b", tau), ("rho", rho))
     ]
     groups = read_groups(options.groups) if options.groups else None
+    # What is ranked last for want of a score has no place on the axes.
+    drawn = [r for r, run in enumerate(first.runs) if run not in first.last]
     return scatter(
-        first.x_values.tolist(),
-        first.y_values.tolist(),
-        first.runs,
+        [float(first.x_values[r]) for r in drawn],
+        [float(first.y_values[r]) for r in drawn],
+        [first.runs[r] for r in drawn],
         (first.x, first.y),
         f"{', '.join(shown)}, {len(first.runs)} runs",
         groups,

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import argparse
 
-from nuggeteval.boards import Board, pick_measures, read_boards
+from nuggeteval.boards import Board, pick_measures
 from nuggeteval.cli import note, run_counter, write_lines
 from nuggeteval.data import Scores
 from nuggeteval.errors import ParameterError
 from nuggeteval.formats.topics import read_groups, read_strata
 from nuggeteval.leaderboards import build_ranking
-from nuggeteval.options import add_ranking_options, add_scoring_options, check_files, method_of, names_runs, scored
+from nuggeteval.options import (
+    add_ranking_options,
+    add_scoring_options,
+    check_stdin,
+    method_of,
+    names_runs,
+    read_as_scores,
+    refuse_scoring,
+    scored,
+    whole,
+)
 from nuggeteval.reports import RENDERERS, render_tables
 from nuggeteval.reports.leaderboard import ranking_lines, ranking_tables
 
@@ -48,16 +58,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--format", choices=(*RENDERERS, *_EXACT), default="text", help="tsv and jsonl are exact (text)")
     add("-q", "--by-topic", action="store_true", help="rows of topics too, in tsv and jsonl")
     add("--no-intervals", action="store_true", help="no stability intervals in the table")
-    add("--places", type=int, default=4, metavar="N", help="decimals (4)")
+    add("--places", type=whole(0, 20), default=4, metavar="N", help="decimals (4)")
     add("-o", "--out", metavar="FILE", help="write there instead of stdout")
     add_scoring_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Rank, print notes and signature on stderr, the leaderboard on stdout."""
-    if not 0 <= options.places <= 20:
-        raise ParameterError(f"places must be from 0 to 20 (got {options.places})")
-    check_files(options, (*options.files, options.bank, options.judgments, options.groups))
+    check_stdin((*options.files, options.bank, options.judgments, options.groups))
     board = _board(options)
     groups = read_groups(options.groups) if options.groups else None
     ranking = build_ranking(board, method_of(options), groups)
@@ -79,7 +87,8 @@ def _board(options: argparse.Namespace) -> Board:
     first, *rest = options.files
     if names_runs(options, options.files):
         return scored(options, first, rest, run_counter(len(rest), options.quiet)).scores
-    board = read_boards(options.files)
+    refuse_scoring(options)
+    board = read_as_scores(options.files)
     if options.measure:
         board = pick_measures(board, [name for text in options.measure for name in text.split(",")])
     if options.by:

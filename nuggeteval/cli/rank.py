@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
-from nuggeteval.boards import as_leaderboard_of, pick_measures, read_board, read_boards
-from nuggeteval.cli import write_lines
-from nuggeteval.data import Leaderboard
+from nuggeteval.boards import as_leaderboard_of, pick_measures, read_board, read_boards, uneven_topics
+from nuggeteval.cli import note, write_lines
+from nuggeteval.data import Leaderboard, Scores
+from nuggeteval.errors import DataError, listed
 from nuggeteval.formats.topics import read_groups
+from nuggeteval.options import whole
 from nuggeteval.reports import RENDERERS, render_tables
 from nuggeteval.reports.standing import standing_lines, standing_table, standings
 
@@ -32,9 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--among", metavar="LEADERBOARD", required=True, help="scores of the other runs, or published:NAME")
     add("-m", "--measure", action="append", default=[], metavar="M", help="only these measures (all in common)")
     add("--gold", metavar="NAME", help="gold of the leaderboard, where it has several")
+    add("--lower", metavar="M", action="append", default=[], help="a measure of which less is better")
     add("--groups", metavar="FILE", help="run<TAB>group of the leaderboard's runs: a place in each")
     add("--format", choices=(*RENDERERS, "jsonl"), default="text", help="jsonl is exact (text)")
-    add("--places", type=int, default=4, metavar="N", help="decimals (4)")
+    add("--places", type=whole(0, 20), default=4, metavar="N", help="decimals (4)")
+    add("--quiet", action="store_true", help="no warnings on stderr")
     add("-o", "--out", metavar="FILE", help="write there instead of stdout")
 
 
@@ -43,25 +48,29 @@ def run(options: argparse.Namespace) -> int:
     new = read_boards(options.scores)
     if options.measure:
         new = pick_measures(new, [name for text in options.measure for name in text.split(",")])
-    board = as_leaderboard_of(read_board(options.among))
-    board = _named(board, options.among, options.groups)
-    found = standings(as_leaderboard_of(new), board, options.gold)
+    among = read_board(options.among)
+    for table in () if options.quiet else (new, among):
+        for message in uneven_topics(table) if isinstance(table, Scores) else ():
+            note(f"warning: {message}")
+    board = _with_groups(as_leaderboard_of(among), options)
+    found = standings(as_leaderboard_of(new), board, options.gold, options.lower)
     if options.format == "jsonl":
         write_lines(standing_lines(found), options.out)
     else:
-        write_lines([render_tables([standing_table(found, board, options.places)], options.format)], options.out)
+        signature = " + ".join(filter(None, (new.signature, among.signature)))
+        places = standing_table(found, board, options.places)
+        write_lines([render_tables([places], options.format, signature)], options.out)
     return 0
 
 
-def _named(board: Leaderboard, name: str, groups: str | None) -> Leaderboard:
+def _with_groups(board: Leaderboard, options: argparse.Namespace) -> Leaderboard:
     """The leaderboard with a name for messages and the groups of its runs."""
-    return Leaderboard(
-        board.name or name,
-        board.runs,
-        board.measures,
-        board.values,
-        read_groups(groups) if groups else board.groups,
-        board.aliases,
-        board.places,
-        board.notes,
-    )
+    board = replace(board, name=board.name or options.among)
+    if not options.groups:
+        return board
+    groups = read_groups(options.groups)
+    if not set(groups) & set(board.runs):
+        raise DataError(
+            f"no run of {board.name} ({listed(board.runs)}) is in the groups, which name {listed([*groups])}"
+        )
+    return replace(board, groups={run: groups[run] for run in board.runs if run in groups})

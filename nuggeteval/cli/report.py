@@ -9,7 +9,7 @@ from itertools import combinations
 
 from nuggeteval.boards import pair_sides, read_board, side_of
 from nuggeteval.cli import note, run_counter, write_lines
-from nuggeteval.data import Run, Scores
+from nuggeteval.data import Run
 from nuggeteval.errors import ParameterError
 from nuggeteval.formats.documents import read_documents
 from nuggeteval.formats.judgments import as_nugget_qrels
@@ -20,10 +20,11 @@ from nuggeteval.options import (
     Scored,
     add_ranking_options,
     add_scoring_options,
-    check_files,
+    check_stdin,
     method_of,
     policies_of,
     scored,
+    whole,
 )
 from nuggeteval.overview import NuggetsFound, report_data
 from nuggeteval.reports.coverage import carried_by
@@ -62,8 +63,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--truth-measure", action="append", default=[], metavar="M[=N]", help="M of the truth with our N (all common)")
     add("--documents", metavar="FILE", help="texts of documents, shown where they carry a nugget")
     add("--queries", metavar="FILE", help="what was asked, shown with the topics")
-    add("--at", type=int, default=None, metavar="K", help="nuggets within the first K ranks (all)")
-    add("--places", type=int, default=4, metavar="N", help="decimals (4)")
+    add("--at", type=whole(1), default=None, metavar="K", help="nuggets within the first K ranks (all)")
+    add("--places", type=whole(0, 20), default=4, metavar="N", help="decimals (4)")
     add_ranking_options(parser)
     add_scoring_options(parser)
 
@@ -73,9 +74,7 @@ def run(options: argparse.Namespace) -> int:
     first, *rest = options.files
     if not rest and not options.judgments:
         raise ParameterError("there is no run: nuggeteval report QRELS RUN... -o report.html")
-    if options.at is not None and options.at < 1:
-        raise ParameterError(f"--at must be at least 1 (got {options.at})")
-    check_files(options, (*options.files, options.bank, options.judgments, options.documents, options.truth))
+    check_stdin((*options.files, options.bank, options.judgments, options.documents, options.truth))
     runs: list[Run] = []
     found = scored(options, first, rest, _both(runs, run_counter(len(rest), options.quiet)))
     ranking = build_ranking(found.scores, method_of(options), read_groups(options.groups) if options.groups else None)
@@ -85,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
             ranking,
             options.title,
             nuggets,
-            _with_truth(found.scores, options),
+            _with_truth(ranking, options),
             _matrix(ranking),
             read_queries(options.queries) if options.queries else None,
             options.places,
@@ -136,13 +135,14 @@ def _nuggets(found: Scored, runs: list[Run], options: argparse.Namespace) -> Nug
     return NuggetsFound(qrels, carried, texts, policies.depth)
 
 
-def _with_truth(scores: Scores, options: argparse.Namespace) -> list[Correlation]:
+def _with_truth(ranking: Ranking, options: argparse.Namespace) -> list[Correlation]:
     """Our scores of the runs beside a truth's."""
     if not options.truth:
         return []
     truth = read_board(options.truth)
     settings = _settings(options)
-    pairs = pair_sides(truth, scores, options.truth_measure, ("truth", ""))
+    lower = [name for name, higher in ranking.higher.items() if higher is False]
+    pairs = pair_sides(truth, ranking.board, options.truth_measure, ("truth", "scores"), lower)
     return [correlate(x, y, settings) for x, y in pairs]
 
 
@@ -164,5 +164,5 @@ def _matrix(ranking: Ranking) -> list[Correlation]:
     if len(ranking.board.runs) < _FEW:
         return []
     settings = Settings(resamples=0, test=None)
-    sides = [side_of(ranking.board, measure) for measure in measures]
+    sides = [side_of(ranking.board, m, lower=[m] if ranking.higher[m] is False else []) for m in measures]
     return [correlate(x, y, settings) for x, y in combinations(sides, 2)]

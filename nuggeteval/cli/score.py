@@ -10,7 +10,7 @@ from nuggeteval.cli import note, run_counter, write_lines
 from nuggeteval.data import Scores
 from nuggeteval.errors import ParameterError
 from nuggeteval.formats.scores import LAYOUTS, as_score_lines
-from nuggeteval.options import add_scoring_options, check_files, scored
+from nuggeteval.options import add_scoring_options, check_stdin, scored, whole
 from nuggeteval.reports import RENDERERS, render
 
 __all__ = ["add_arguments", "run"]
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-n", "--no-summary", action="store_true", help="no 'all' row")
     formats = (*LAYOUTS, *RENDERERS)
     add("--format", choices=formats, help="trec_eval for one run, ir_measures for more; tsv and jsonl are exact")
-    add("--places", type=int, default=4, metavar="N", help="decimals (4)")
+    add("--places", type=whole(0, 20), default=4, metavar="N", help="decimals (4)")
     add("-o", "--out", metavar="FILE", help="write there instead of stdout")
 
 
@@ -67,11 +67,9 @@ def run(options: argparse.Namespace) -> int:
 def _check_usage(options: argparse.Namespace) -> None:
     if not options.runs and not options.judgments:
         raise ParameterError("there is no run: nuggeteval QRELS RUN..., or --judgments FILE --bank BANK ANSWERS...")
-    if not 0 <= options.places <= 20:
-        raise ParameterError(f"places must be from 0 to 20 (got {options.places})")
     if options.no_summary and not options.by_topic:
         raise ParameterError("-n (no summary) without -q (by topic) leaves nothing to print")
-    check_files(options, (options.qrels, options.bank, options.judgments, *options.runs))
+    check_stdin((options.qrels, options.bank, options.judgments, *options.runs))
     if options.format == "trec_eval" and len(options.runs) > 1:
         raise ParameterError("trec_eval's layout has no column for the run: score one run, or choose another --format")
 

@@ -68,11 +68,13 @@ class Scores:
         values = values[counted]
         if name in self.summed:
             return math.fsum(values)
+        if not len(values):
+            return math.nan
         if name in self.weights:
             weights = self.weights[name][run, counted]
             total = math.fsum(weights)
             return math.fsum(values * weights) / total if total else math.fsum(values)
-        return math.fsum(values) / len(values) if len(values) else math.nan
+        return math.fsum(values) / len(values)
 
     def with_strata(self, labels: Mapping[str, str]) -> Scores:
         """The same scores with means of strata too.
@@ -140,7 +142,7 @@ class Scores:
 
     def leaderboard(self, name: str = "") -> Leaderboard:
         """The aggregates alone."""
-        return Leaderboard(name, self.runs, self.measures, self.aggregates, notes=self.notes)
+        return Leaderboard(name, self.runs, self.measures, self.aggregates, notes=self.notes, signature=self.signature)
 
     def undefined(self, run: int, measure: int) -> int:
         """Number of topics that have no value and are therefore in no mean."""
@@ -181,6 +183,7 @@ class Leaderboard:
         aliases: run -> its other name (the one in a released file).
         places: decimals that the values of a measure were rounded to, where they were.
         notes: what a reader should know before trusting them.
+        signature: where the values are from.
     """
 
     name: str
@@ -191,6 +194,7 @@ class Leaderboard:
     aliases: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    signature: str = ""
 
     def of_runs(self, runs: Iterable[str]) -> Leaderboard:
         """The same aggregates of these runs only, in this order.

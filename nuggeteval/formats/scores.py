@@ -164,20 +164,23 @@ def read_scores(path: str, topics: Iterable[str] = ()) -> Scores:
 NumberedRow = tuple[int, ScoreRow]
 
 
-def read_rows(raw: bytes, path: str, topics: Iterable[str] = ()) -> list[NumberedRow]:
+def read_rows(
+    raw: bytes, path: str, topics: Iterable[str] = (), is_measure: Callable[[str], bool] = lambda _: False
+) -> list[NumberedRow]:
     """The rows of a score file with their lines, aggregates among them.
 
     Args:
         raw: its content.
         path: what it is called; names the run where the layout does not.
         topics: as for :func:`read_scores`.
+        is_measure: knows measures, which tell orders of four columns apart where topics do not.
 
     Raises:
         FormatError: a line that is no score; four columns in an unknown order.
     """
     if raw.lstrip()[:1] in (b"{", b"["):
         return [(line, _json_row(record, path, line)) for line, record in json_records(raw, path)]
-    return _column_rows(raw, path, set(topics))
+    return _column_rows(raw, path, set(topics), is_measure)
 
 
 def _json_row(record: dict[str, object], path: str, line: int) -> ScoreRow:
@@ -199,7 +202,9 @@ _HEADER_NAMES = {"run_id": "run", "topic_id": "topic", "query_id": "topic", "qid
 _COLUMNS = ("run", "topic", "measure", "value")
 
 
-def _column_rows(raw: bytes, path: str, topics: set[str]) -> list[tuple[int, ScoreRow]]:
+def _column_rows(
+    raw: bytes, path: str, topics: set[str], is_measure: Callable[[str], bool]
+) -> list[tuple[int, ScoreRow]]:
     lines = [(number, list(map(decode, line.split()))) for number, line in enumerate(raw.split(b"\n"), start=1)]
     lines = [(number, fields) for number, fields in lines if fields and fields[0] != "runid"]
     header = [_HEADER_NAMES.get(name, name) for name in lines[0][1]] if lines else []
@@ -216,7 +221,7 @@ def _column_rows(raw: bytes, path: str, topics: set[str]) -> list[tuple[int, Sco
         lines = [(number, [*fields, header[-1]]) for number, fields in lines]
         run, topic, measure, value = 0, 1, 3, 2
     elif width == 4:
-        run, topic, measure = _order_of([fields for _, fields in lines], path, topics)
+        run, topic, measure = _order_of([fields for _, fields in lines], path, topics, is_measure)
         value = 3
     else:
         # trec_eval's three columns say nothing of the run: the file is named for it.
@@ -227,14 +232,20 @@ def _column_rows(raw: bytes, path: str, topics: set[str]) -> list[tuple[int, Sco
     ]
 
 
-def _order_of(rows: list[list[str]], path: str, topics: set[str]) -> tuple[int, int, int]:
-    """Tell the orders of four columns apart by the column that holds topics."""
+def _order_of(
+    rows: list[list[str]], path: str, topics: set[str], is_measure: Callable[[str], bool]
+) -> tuple[int, int, int]:
+    """Tell the orders of four columns apart by the column that holds topics, or else the one that holds measures."""
     known = topics | {ALL}
     hits = {order: sum(row[columns[1]] in known for row in rows) for order, columns in _ORDERS.items()}
     best = max(hits, key=lambda order: hits[order])
     if rows and (not hits[best] or sum(count == hits[best] for count in hits.values()) > 1):
+        if all(is_measure(name) for name in {row[1] for row in rows}):
+            return _ORDERS["tot"]
         raise FormatError(
-            path, f"four columns in an unknown order: no 'all' row and no known topic tells {', '.join(_ORDERS)} apart"
+            path,
+            f"four columns in an unknown order: no 'all' row and no known topic tells {', '.join(_ORDERS)} apart; "
+            "a first line as 'run_id query_id measure value' does",
         )
     return _ORDERS[best]
 

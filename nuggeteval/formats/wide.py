@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +24,8 @@ _MISSING = ("", "-", "nan", "NaN", "undefined", "null", "None")
 
 def is_wide(raw: bytes) -> bool:
     """Whether a file begins with the header of a wide table: a run, and no column of measures."""
-    header = _split(raw.lstrip().split(b"\n", 1)[0])
+    first = raw.lstrip().split(b"\n", 1)[0]
+    header = _separator(first)(first)
     long = {"measure", "value"} & {*header[2:]}
     named = all(not math.isfinite(_value(name)) for name in header[1:])
     return len(header) > 1 and header[0] in _RUNS and named and not long
@@ -39,15 +42,18 @@ def read_wide(raw: bytes, path: str) -> Scores | Leaderboard:
         FormatError: a row of another length, a run (and topic) twice, no column of numbers.
     """
     lines = [(number, line) for number, line in enumerate(raw.split(b"\n"), start=1) if line.strip()]
-    header = _split(lines[0][1])
-    rows = [(number, _split(line)) for number, line in lines[1:]]
+    part = _separator(lines[0][1])
+    header = part(lines[0][1])
+    rows = [(number, part(line)) for number, line in lines[1:]]
     for number, row in rows:
         if len(row) != len(header):
             raise FormatError(path, f"expected {len(header)} columns as in the header, found {len(row)}", number)
     topic = 1 if header[1] in _TOPICS else None
     group = next((column for column, name in enumerate(header) if name in _GROUPS), None)
     taken = {0, topic, group}
-    measures = [c for c in range(len(header)) if c not in taken and _numeric([row[c] for _, row in rows])]
+    columns = {c: [row[c] for _, row in rows] for c in range(len(header)) if c not in taken}
+    measures = [c for c, cells in columns.items() if _numeric(cells)]
+    notes = tuple(_broken(path, header, columns, [number for number, _ in rows]))
     if not measures:
         raise FormatError(path, f"no column of numbers under {shorten(', '.join(header))}")
     keys = [(row[0], "" if topic is None else row[topic]) for _, row in rows]
@@ -59,14 +65,29 @@ def read_wide(raw: bytes, path: str) -> Scores | Leaderboard:
     cells = np.array([[_value(row[c]) for c in measures] for _, row in rows])
     names = tuple(header[c] for c in measures)
     if topic is not None:
-        return _scores(keys, names, cells)
+        return replace(_scores(keys, names, cells), notes=notes)
     groups = {} if group is None else {row[0]: row[group] for _, row in rows if row[group]}
-    return Leaderboard(Path(path).name, tuple(run for run, _ in keys), names, cells, groups)
+    return Leaderboard(Path(path).name, tuple(run for run, _ in keys), names, cells, groups, notes=notes)
 
 
-def _split(line: bytes) -> list[str]:
-    text = decode(line.rstrip(b"\r\n"))
-    return [field.strip() for field in text.split("\t")] if "\t" in text else text.split()
+def _separator(header: bytes) -> Callable[[bytes], list[str]]:
+    """How lines are parted: at tabs, else at commas (with quotes), else at blanks; as the header is."""
+    if b"\t" in header:
+        return lambda line: [field.strip() for field in decode(line.rstrip(b"\r\n")).split("\t")]
+    if b"," in header and b" " not in header.strip():
+        return lambda line: [field.strip() for field in next(csv.reader([decode(line.rstrip(b"\r\n"))]))]
+    return lambda line: decode(line).split()
+
+
+def _broken(
+    path: str, header: Sequence[str], columns: Mapping[int, Sequence[str]], lines: Sequence[int]
+) -> Iterator[str]:
+    """A note for each column that is left out although some of its cells are numbers."""
+    for c, cells in columns.items():
+        words = [place for place, cell in enumerate(cells) if math.isinf(_value(cell))]
+        if words and len(words) < len(cells):
+            shown = shorten(repr(cells[words[0]]), 40)
+            yield f"{path}: column {header[c]} is left out: line {lines[words[0]]} has {shown}, which is no number"
 
 
 def _numeric(cells: Sequence[str]) -> bool:

@@ -28,6 +28,7 @@ __all__ = [
     "bind",
     "direction_of",
     "expand_names",
+    "is_measure",
     "known_names",
     "name_of",
     "record_of",
@@ -236,6 +237,11 @@ def direction_of(text: str) -> bool | None:
     if name in TABLE:
         return record_of(name).higher_is_better
     return None if text.lower().startswith("num_") else True
+
+
+def is_measure(text: str) -> bool:
+    """Whether a text names a measure, ours or trec_eval's."""
+    return name_of(text) in TABLE or text.partition("_")[0] in ("ndcg", "recall", "success", "map", "iprec", "num")
 
 
 def known_names(theirs: Iterable[str] = ()) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from nuggeteval.data import Leaderboard
 from nuggeteval.registry import lookup
+from nuggeteval.version import __version__
 
 __all__ = ["PREFIX", "TABLE", "Claim", "read_claims", "read_orders", "read_published"]
 
@@ -78,6 +79,7 @@ def read_published(name: str) -> Leaderboard:
             for column, measure in enumerate(header[3:])
         },
         notes=(source,),
+        signature=f"nuggeteval {__version__}|{PREFIX}{name}",
     )
 
 

@@ -12,13 +12,16 @@ from nuggeteval.errors import UnknownNameError
 from nuggeteval.formats.scores import rows_of, shown_value
 from nuggeteval.leaderboards import BETTER, WORSE
 
-__all__ = ["RENDERERS", "Table", "render", "render_tables", "score_table", "shown"]
+__all__ = ["RENDERERS", "Table", "render", "render_tables", "score_table", "shown", "shown_p"]
 
 _TABULATE = {"text": "simple", "markdown": "github", "latex": "latex_booktabs", "html": "html"}
 RENDERERS = tuple(_TABULATE)
 """Formats of :func:`render_tables`."""
 
 _LATEX = {BETTER: "$^{+}$", WORSE: "$^{-}$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "α": r"$\alpha$"}
+
+
+_LEAST = 0.0001
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,13 @@ class Table:
 def shown(value: float | None, places: int = 4) -> str:
     """A value as a person reads it; ``undefined`` for none or NaN."""
     return shown_value(None if value is None or math.isnan(value) else value, False, places)
+
+
+def shown_p(p: float | None) -> str:
+    """A p as a person reads it: never 0."""
+    if p is None or math.isnan(p):
+        return "undefined"
+    return f"{p:.4f}" if p >= _LEAST else f"<{_LEAST:.4f}"
 
 
 def render_tables(tables: Sequence[Table], renderer: str, signature: str = "") -> str:

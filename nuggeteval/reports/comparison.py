@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -14,9 +14,9 @@ from nuggeteval.data import Scores
 from nuggeteval.errors import DataError, listed
 from nuggeteval.leaderboards import BETTER, WORSE
 from nuggeteval.measures import direction_of
-from nuggeteval.reports import Table, shown
+from nuggeteval.reports import Table, shown, shown_p
 from nuggeteval.rows import FloatArray
-from nuggeteval.stats.significance import CORRECTIONS, Paired, correct, describe, paired
+from nuggeteval.stats.significance import CORRECTIONS, Paired, correct, describe, differences_of, paired
 
 __all__ = [
     "Comparison",
@@ -28,18 +28,17 @@ __all__ = [
     "nuggets_of_one",
 ]
 
-_EQUAL = 1e-9
-
 
 class Contest(NamedTuple):
     """Two runs in one measure.
 
     Attributes:
         measure: its name.
-        means: of both runs, over all topics of each.
+        means: of both runs, over the topics that both have; of all topics for pooled measures, which are not tested.
         wins, losses, ties: topics in which the first run is better, worse, equal.
         paired: difference, effect size and test over the topics that both have.
         p: corrected for the number of measures; None where undefined.
+        lower: less is better.
         gaps: (topic, value of the first, of the second), largest difference first.
     """
 
@@ -50,6 +49,7 @@ class Contest(NamedTuple):
     ties: int
     paired: Paired
     p: float | None
+    lower: bool
     gaps: tuple[tuple[str, float, float], ...]
 
 
@@ -87,8 +87,17 @@ def build_comparison(
     alpha: float = 0.05,
     resamples: int = 10_000,
     seed: int = 42,
+    lower: Iterable[str] = (),
 ) -> Comparison:
     """Compare the two runs of a table of scores.
+
+    Args:
+        scores: of two runs.
+        test: ``t``, ``wilcoxon`` or ``randomisation``.
+        correction: for the number of measures.
+        alpha: a corrected p below it is marked.
+        resamples, seed: of the randomisation test.
+        lower: measures of which less is better, beside those whose record says so.
 
     Raises:
         DataError: other than two runs; no topic that both have.
@@ -97,7 +106,8 @@ def build_comparison(
     if len(scores.runs) != 2:
         raise DataError(f"two runs are compared (got {len(scores.runs)}: {listed(scores.runs)})")
     kept = [m for m, name in enumerate(scores.measures) if name not in scores.summed]
-    results = [_contest(scores, m, test, resamples, seed) for m in kept]
+    down = frozenset({*lower, *(name for name in scores.measures if direction_of(name) is False)})
+    results = [_contest(scores, m, test, resamples, seed, down) for m in kept]
     if not any(result.paired.number for result in results):
         raise DataError(f"{scores.runs[0]} and {scores.runs[1]} have no topic in common")
     p = correct([math.nan if r.paired.p is None else r.paired.p for r in results], correction)
@@ -116,27 +126,34 @@ def build_comparison(
     )
 
 
-def _contest(scores: Scores, measure: int, test: str, resamples: int, seed: int) -> Contest:
+def _contest(scores: Scores, measure: int, test: str, resamples: int, seed: int, lower: frozenset[str]) -> Contest:
     name = scores.measures[measure]
     table = np.where(scores.present[:, :, measure], scores.values[:, :, measure], np.nan)
-    sign = -1.0 if direction_of(name) is False else 1.0
-    ahead = (table[0] - table[1]) * sign
-    means = [scores.value(run, name) for run in scores.runs]
+    both = ~np.isnan(table).any(axis=0)
+    ahead = differences_of(table[0], table[1])[both] * (-1.0 if name in lower else 1.0)
+    result = paired(table[0], table[1], test, resamples, seed)
+    if name in scores.weights:
+        means = [scores.value(run, name) for run in scores.runs]
+        difference = math.nan if None in means else float(means[0] or 0) - float(means[1] or 0)
+        result = Paired(result.number, difference, None, None, None)
+    else:
+        means = [float(row[both].mean()) if both.any() else None for row in table]
     return Contest(
         name,
         (means[0], means[1]),
-        int((ahead > _EQUAL).sum()),
-        int((ahead < -_EQUAL).sum()),
-        int((np.abs(ahead) <= _EQUAL).sum()),
-        paired(table[0], table[1], test, resamples, seed),
+        int((ahead > 0).sum()),
+        int((ahead < 0).sum()),
+        int((ahead == 0).sum()),
+        result,
         None,
+        name in lower,
         _gaps(scores.topics, table),
     )
 
 
 def _gaps(topics: Sequence[str], table: FloatArray) -> tuple[tuple[str, float, float], ...]:
-    gap = np.abs(table[0] - table[1])
-    order = sorted((t for t in range(len(topics)) if gap[t] > _EQUAL), key=lambda t: -gap[t])
+    gap = np.abs(differences_of(table[0], table[1]))
+    order = sorted((t for t in range(len(topics)) if gap[t] > 0), key=lambda t: -gap[t])
     return tuple((topics[t], float(table[0, t]), float(table[1, t])) for t in order)
 
 
@@ -214,11 +231,11 @@ def _measures_table(found: Comparison, places: int) -> Table:
     header = ["measure", first, second, "difference", "effect size", "wins", "losses", "ties", "p"]
     rows = []
     for contest in found.contests:
-        p = "undefined" if contest.p is None else f"{contest.p:.4f}"
+        p = shown_p(contest.p)
         mark = ""
         if contest.p is not None and contest.p < found.alpha:
-            sign = -1 if direction_of(contest.measure) is False else 1
-            mark = f" {BETTER if contest.paired.difference * sign > 0 else WORSE}"
+            better = (contest.paired.difference > 0) != contest.lower
+            mark = f" {BETTER if better else WORSE}"
         result = contest.paired
         rows.append(
             [
@@ -232,7 +249,7 @@ def _measures_table(found: Comparison, places: int) -> Table:
         )
     numbers = sorted({contest.paired.number for contest in found.contests})
     notes = [
-        f"over the {' to '.join(map(str, numbers))} topics that both runs have; wins and losses of {first}",
+        f"means, wins and losses of {first} over the {' to '.join(map(str, numbers))} topics that both runs have",
         f"p: {found.test}; marked below {found.alpha:g}. Effect size: mean difference in standard deviations (d_z)",
     ]
     return Table(header, rows, title=f"{first} against {second}", notes=tuple(notes))

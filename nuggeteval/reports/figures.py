@@ -93,6 +93,7 @@ def scatter(
     if len(runs) <= 30:
         for r, run in enumerate(runs):
             axes.annotate(run, (x[r], y[r]), xytext=(4, 3), textcoords="offset points", fontsize=6.5, color="#444444")
+    axes.margins(x=0.1)
     if any(names):
         axes.legend(fontsize=8, frameon=False)
     axes.set_xlabel(labels[0])

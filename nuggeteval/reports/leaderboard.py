@@ -29,7 +29,8 @@ def ranking_tables(ranking: Ranking, places: int = 4, spread: bool = True) -> li
         single = len(ranking.sections) == 1
         title = "" if single else f"{section.label} ({section.topics} topics)"
         last = section is ranking.sections[-1]
-        tables.append(_table(ranking, section, title, places, spread, ranking.notes if last else ()))
+        notes = [note for note in ranking.notes if spread or not note.startswith("[low, high]")]
+        tables.append(_table(ranking, section, title, places, spread, notes if last else ()))
     return tables
 
 
@@ -108,7 +109,9 @@ def _records(ranking: Ranking, by_topic: bool) -> Iterator[dict[str, Any]]:
             if row.measure in section.references:
                 record["compared_with"], record["p"] = section.references[row.measure], _defined(cell.p)
                 record["test"] = describe(str(method.test), section.topics, method.resamples, method.seed)
-                record["correction"] = "family-wise" if method.test == "tukey" else CORRECTIONS[method.correction][0]
+                family = "over the runs of a measure" if method.baseline else "over all pairs of runs"
+                correction = f"{CORRECTIONS[method.correction][0]} {family}"
+                record["correction"] = "family-wise" if method.test == "tukey" else correction
             record["signature"] = ranking.signature
         yield record
 

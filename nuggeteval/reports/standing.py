@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from nuggeteval.data import Leaderboard
@@ -56,8 +56,10 @@ def column_for(measure: str, board: Leaderboard, gold: str | None = None) -> str
     Raises:
         DataError: several golds, and none was chosen; or a gold that is not there.
     """
-    columns = [column for column in board.measures if measure in (column, column.partition(":")[0])]
-    if gold is not None and measure not in columns:
+    if measure in board.measures and (gold is None or measure.partition(":")[2] in ("", gold)):
+        return measure
+    columns = [column for column in board.measures if measure == column.partition(":")[0]]
+    if gold is not None:
         chosen = [column for column in columns if column.partition(":")[2] == gold]
         if columns and not chosen:
             golds = listed([column.partition(":")[2] for column in columns])
@@ -69,16 +71,28 @@ def column_for(measure: str, board: Leaderboard, gold: str | None = None) -> str
     return columns[0] if columns else None
 
 
-def standings(new: Leaderboard, board: Leaderboard, gold: str | None = None) -> list[Standing]:
+def standings(
+    new: Leaderboard, board: Leaderboard, gold: str | None = None, lower: Iterable[str] = ()
+) -> list[Standing]:
     """The place of each new run among those of a leaderboard, in every measure that both have.
 
     A run that is on the leaderboard already, by its name or its alias, is not compared with itself. Values are rounded
     as those of the leaderboard were, so that what is equal in print shares a place.
 
+    Args:
+        new: the runs to place.
+        board: the others.
+        gold: of its columns ``NAME:GOLD``.
+        lower: measures of which less is better, beside those whose record says so.
+
     Raises:
-        DataError: no measure in common; several golds, and none was chosen.
+        DataError: no measure in common that has a direction; several golds, and none was chosen, or one that is not
+            there.
     """
-    pairs = [(measure, column_for(measure, board, gold)) for measure in new.measures]
+    if gold is not None and not any(column.partition(":")[2] for column in board.measures):
+        raise DataError(f"{board.name} has no columns NAME:GOLD, of which a gold could be chosen")
+    directed = [measure for measure in new.measures if direction_of(measure.partition(":")[0]) is not None]
+    pairs = [(measure, column_for(measure, board, gold)) for measure in directed]
     pairs = [(measure, column) for measure, column in pairs if column]
     if not pairs:
         raise DataError(
@@ -86,18 +100,23 @@ def standings(new: Leaderboard, board: Leaderboard, gold: str | None = None) -> 
             f"{listed(board.measures, 12)}"
         )
     names = {alias: run for run, alias in board.aliases.items()}
+    down = {*lower, *(name for name in directed if direction_of(name.partition(":")[0]) is False)}
     found = []
     for r, run in enumerate(new.runs):
         known_as = run if run in board.runs else names.get(run, "")
         for measure, column in pairs:
             value = float(new.values[r, new.measures.index(measure)])
-            places = {} if math.isnan(value) else _places(value, board, str(column), known_as)
+            places = (
+                {}
+                if math.isnan(value)
+                else _places(value, board, str(column), known_as, {measure, str(column)} & down != set())
+            )
             found.append(Standing(run, measure, str(column), None if math.isnan(value) else value, places, known_as))
     return found
 
 
-def _places(value: float, board: Leaderboard, column: str, known_as: str) -> dict[str, Place]:
-    sign = -1.0 if direction_of(column.partition(":")[0]) is False else 1.0
+def _places(value: float, board: Leaderboard, column: str, known_as: str, lower: bool) -> dict[str, Place]:
+    sign = -1.0 if lower else 1.0
     digits = board.places.get(column, 10)
     others = {run: round(v, digits) * sign for run, v in board.column(column).items() if run != known_as}
     mine = round(value, digits) * sign

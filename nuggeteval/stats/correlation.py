@@ -7,6 +7,7 @@ ties. Where a side is constant nothing is defined: None, never 0.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import permutations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,10 @@ __all__ = [
 
 _EXACT = 50
 """Largest number of runs for which the p of tau is exact."""
+_ALL_ORDERS = 7
+"""Largest number of runs for which that of rho is."""
+_CELLS = 4_000_000
+"""Cells that are worked on at a time."""
 
 
 class P(NamedTuple):
@@ -139,11 +144,20 @@ def kendall_p(x: ArrayLike, y: ArrayLike) -> P | None:
 
 
 def spearman_p(x: ArrayLike, y: ArrayLike) -> P | None:
-    """The p of rho by Student's t with n - 2 degrees of freedom; None below three runs."""
+    """The p of rho: over all orders of up to 7 runs, else by Student's t with n - 2 degrees of freedom."""
     result = _scipy("spearmanr", x, y)
-    if result is None or np.isnan(result.pvalue):
+    if result is None:
         return None
+    if len(np.asarray(x)) <= _ALL_ORDERS:
+        return P(_share_of_orders(ranks(x), ranks(y)), "exact")
     return P(float(result.pvalue), "asymptotic, t")
+
+
+def _share_of_orders(first: FloatArray, second: FloatArray) -> float:
+    """Share of the orders of one side in which the ranks vary together at least as much."""
+    second = second - second.mean()
+    products = np.array(list(permutations(first - first.mean()))) @ second
+    return float((np.abs(products) >= abs(float((first - first.mean()) @ second)) - 1e-9).mean())
 
 
 def ranks(scores: ArrayLike, method: str = "average") -> FloatArray:
@@ -255,6 +269,12 @@ def _signs(scores: FloatArray) -> FloatArray:
 
 def kendall_tau_b_rows(x: FloatArray, y: FloatArray) -> FloatArray:
     """Tau-b of each row of x with the same row of y, shapes (rows, n) -> (rows,), NaN where undefined."""
+    step = max(1, _CELLS // max(1, x.shape[1] ** 2))
+    parts = [_tau_b_rows(x[at : at + step], y[at : at + step]) for at in range(0, len(x), step)]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _tau_b_rows(x: FloatArray, y: FloatArray) -> FloatArray:
     first, second = _signs(significant(x)), _signs(significant(y))
     untied = np.sqrt((first != 0).sum(axis=1) * (second != 0).sum(axis=1).astype(float))
     with np.errstate(invalid="ignore", divide="ignore"):

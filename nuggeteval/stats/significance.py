@@ -14,14 +14,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nuggeteval.errors import ParameterError
-from nuggeteval.rows import BoolArray, FloatArray
+from nuggeteval.rows import BoolArray, FloatArray, significant
 
-__all__ = ["CORRECTIONS", "TESTS", "Paired", "against", "correct", "describe", "paired", "pairwise"]
+__all__ = [
+    "CORRECTIONS",
+    "TESTS",
+    "Paired",
+    "against",
+    "complete_topics",
+    "correct",
+    "describe",
+    "differences_of",
+    "least_p",
+    "paired",
+    "pairwise",
+]
 
 _EXACT_TOPICS = 14
 """Up to this many topics all 2^n ways to swap the runs are counted."""
 _EXACT_WILCOXON = 50
+_NOISE = 1e-12
+"""Differences below this share of the values are rounding, and none."""
 _TOLERANCE = 1e-9
+"""Sums of differences that are nearer than this share of them are equal."""
 _CHUNK = 2_000
 
 
@@ -43,6 +58,14 @@ class Paired(NamedTuple):
     p: float | None
 
 
+def differences_of(first: FloatArray, second: FloatArray) -> FloatArray:
+    """First less second, exactly 0 where they differ by rounding only; NaN where one has no value."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        differences = first - second
+        noise = np.abs(differences) <= _NOISE * np.maximum(np.abs(first), np.abs(second))
+    return np.asarray(np.where(noise, 0.0, differences))
+
+
 def _t_p(differences: FloatArray, _resamples: int, _seed: int) -> FloatArray:
     from scipy.special import stdtr
 
@@ -53,16 +76,21 @@ def _t_p(differences: FloatArray, _resamples: int, _seed: int) -> FloatArray:
 
 
 def _t(differences: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(topics, Student's t) of each row; t is 0 where nothing differs."""
+    """(topics, Student's t) of each row: 0 where nothing differs, NaN where all topics differ by the same."""
     present = ~np.isnan(differences)
     number = present.sum(axis=1).astype(float)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.nansum(differences, axis=1) / number
-        spread = np.where(present, differences - mean[:, None], 0)
-        deviation = np.sqrt((spread**2).sum(axis=1) / (number - 1))
-        t = mean / (deviation / np.sqrt(number))
-    nothing = np.nanmax(np.abs(np.where(present, differences, 0)), axis=1, initial=0) < _TOLERANCE
-    return number, np.where(nothing, 0.0, t)
+        deviation = _deviation(differences, mean, number)
+        varies = deviation > _TOLERANCE * np.abs(mean)
+        t = np.where(varies, mean / (deviation / np.sqrt(number)), np.nan)
+    return number, np.where((np.nan_to_num(differences) == 0).all(axis=1), 0.0, t)
+
+
+def _deviation(differences: FloatArray, mean: FloatArray, number: FloatArray) -> FloatArray:
+    """Standard deviation (n - 1) of each row."""
+    spread = np.where(np.isnan(differences), 0, differences - mean[:, None])
+    return np.sqrt((spread**2).sum(axis=1) / (number - 1))
 
 
 def _wilcoxon_p(differences: FloatArray, _resamples: int, _seed: int) -> FloatArray:
@@ -70,18 +98,25 @@ def _wilcoxon_p(differences: FloatArray, _resamples: int, _seed: int) -> FloatAr
 
 
 def _wilcoxon(differences: FloatArray) -> tuple[float, float]:
-    """(statistic, p) of the signed-rank test, topics without a difference left out (Wilcoxon's own rule)."""
-    from scipy.stats import wilcoxon
+    """(smaller rank sum, p) of the signed-rank test; topics without a difference are left out (Wilcoxon's rule)."""
+    from scipy.stats import rankdata, wilcoxon
 
-    differences = np.round(differences[~np.isnan(differences)], 12)
+    differences = differences[~np.isnan(differences)]
     if len(differences) < 2:
         return np.nan, np.nan
     differences = differences[differences != 0]
     if not len(differences):
         return 0.0, 1.0
-    untied = len(np.unique(np.abs(differences))) == len(differences)
-    result = wilcoxon(differences, method="exact" if untied and len(differences) <= _EXACT_WILCOXON else "approx")
-    return float(result.statistic), float(result.pvalue)
+    # Sizes that differ in their last bits share a rank.
+    size = significant(np.abs(differences))
+    signed = np.sign(differences) * rankdata(size)
+    statistic = float(min(signed[signed > 0].sum(), -signed[signed < 0].sum()))
+    if len(signed) <= _EXACT_TOPICS:
+        return statistic, float(_randomisation_p(signed[None], 0, 0)[0]) if len(signed) > 1 else 1.0
+    untied = len(np.unique(size)) == len(size)
+    exact = untied and len(size) <= _EXACT_WILCOXON
+    result = wilcoxon(np.sign(differences) * size, method="exact" if exact else "approx")
+    return statistic, float(result.pvalue)
 
 
 def _randomisation_p(differences: FloatArray, resamples: int, seed: int) -> FloatArray:
@@ -90,7 +125,7 @@ def _randomisation_p(differences: FloatArray, resamples: int, seed: int) -> Floa
     differences = np.nan_to_num(differences)
     topics = differences.shape[1]
     exact = topics <= _EXACT_TOPICS
-    observed = np.abs(differences.sum(axis=1)) - _TOLERANCE
+    observed = np.abs(differences.sum(axis=1)) - _TOLERANCE * np.abs(differences).sum(axis=1)
     count = np.zeros(len(differences))
     for signs in _exact_signs(topics) if exact else _sampled_signs(topics, resamples, seed):
         count += (np.abs(signs @ differences.T) >= observed).sum(axis=0)
@@ -132,13 +167,32 @@ def describe(test: str, topics: int, resamples: int, seed: int) -> str:
     exact = f"all 2^{topics} assignments" if topics <= _EXACT_TOPICS else sampled
     names = {
         "t": "paired t test",
-        "wilcoxon": "Wilcoxon signed-rank test",
+        "wilcoxon": f"Wilcoxon signed-rank test ({_wilcoxon_method(topics)})",
         "randomisation": f"paired randomisation test ({exact})",
         "tukey": f"randomised Tukey HSD ({sampled}, family-wise over all pairs of runs)",
     }
     if test not in names:
         raise ParameterError(f"test must be one of {', '.join(names)} (got {test!r})")
     return names[test]
+
+
+def _wilcoxon_method(topics: int) -> str:
+    if topics <= _EXACT_TOPICS:
+        return "exact"
+    return "exact without ties, else normal" if topics <= _EXACT_WILCOXON else "normal"
+
+
+def least_p(test: str, topics: int, resamples: int) -> float:
+    """The smallest p that a sampled test can give; 0 for other tests."""
+    sampled = test == "tukey" or (test == "randomisation" and topics > _EXACT_TOPICS)
+    return 1 / (resamples + 1) if sampled else 0.0
+
+
+def _check_samples(resamples: int, seed: int) -> None:
+    if resamples < 1:
+        raise ParameterError(f"resamples must be at least 1 (got {resamples})")
+    if not 0 <= seed < 2**32:
+        raise ParameterError(f"seed must be in [0, 2^32) (got {seed})")
 
 
 def paired(x: ArrayLike, y: ArrayLike, test: str = "t", resamples: int = 10_000, seed: int = 42) -> Paired:
@@ -160,21 +214,30 @@ def paired(x: ArrayLike, y: ArrayLike, test: str = "t", resamples: int = 10_000,
     kernel = TESTS.get(test)
     if kernel is None:
         raise ParameterError(f"test must be one of t, wilcoxon, randomisation for two runs (got {test!r})")
-    differences = (first - second)[~np.isnan(first - second)]
-    number = len(differences)
+    _check_samples(resamples, seed)
+    differences = differences_of(first, second)
+    differences = differences[~np.isnan(differences)][None]
+    number = differences.shape[1]
     if not number:
         return Paired(0, np.nan, None, None, None)
-    deviation = float(differences.std(ddof=1)) if number > 1 else 0.0
     mean = float(differences.mean())
-    statistic = {"t": lambda: float(_t(differences[None])[1][0]), "wilcoxon": lambda: _wilcoxon(differences)[0]}
-    p = float(kernel(differences[None], resamples, seed)[0])
+    deviation = float(_deviation(differences, np.array([mean]), np.array([number]))[0]) if number > 1 else 0.0
+    p = float(kernel(differences, resamples, seed)[0])
+    value = _statistic(test, differences)
     return Paired(
         number,
         mean,
-        mean / deviation if deviation > _TOLERANCE else None,
-        statistic[test]() if test in statistic and number > 1 else None,
+        mean / deviation if deviation > _TOLERANCE * abs(mean) else None,
+        None if np.isnan(value) else value,
         None if np.isnan(p) else p,
     )
+
+
+def _statistic(test: str, differences: FloatArray) -> float:
+    """Student's t or Wilcoxon's rank sum; NaN for tests without one."""
+    if test == "t" and differences.shape[1] > 1:
+        return float(_t(differences)[1][0])
+    return _wilcoxon(differences[0])[0] if test == "wilcoxon" else np.nan
 
 
 def against(values: FloatArray, reference: int, test: str, resamples: int = 10_000, seed: int = 42) -> FloatArray:
@@ -186,7 +249,8 @@ def against(values: FloatArray, reference: int, test: str, resamples: int = 10_0
     kernel = TESTS.get(test)
     if kernel is None:
         raise ParameterError(f"test must be one of t, wilcoxon, randomisation against one run (got {test!r})")
-    p = kernel(values - values[reference], resamples, seed)
+    _check_samples(resamples, seed)
+    p = kernel(differences_of(values, values[reference]), resamples, seed)
     p[reference] = np.nan
     return p
 
@@ -197,19 +261,39 @@ def pairwise(values: FloatArray, test: str, resamples: int = 1_000, seed: int = 
     Raises:
         ParameterError: no such test.
     """
+    _check_samples(resamples, seed)
     if test == "tukey":
         return _tukey(values, resamples, seed)
-    return np.array(
-        [[against(table, reference, test, resamples, seed) for reference in range(len(table))] for table in values]
-    )
+    p = np.full((len(values), values.shape[1], values.shape[1]), np.nan)
+    for m, table in enumerate(values):
+        for run in range(len(table) - 1):
+            p[m, run, run + 1 :] = p[m, run + 1 :, run] = against(table[run:], 0, test, resamples, seed)[1:]
+    return p
+
+
+def complete_topics(table: FloatArray) -> BoolArray:
+    """Topics in which every run has a value, of the runs that have any, shape (runs, topics) -> (topics,)."""
+    with_values = ~np.isnan(table).all(axis=1)
+    return np.asarray(~np.isnan(table[with_values]).any(axis=0) & with_values.any())
 
 
 def _tukey(values: FloatArray, resamples: int, seed: int) -> FloatArray:
     """Randomised Tukey HSD (Carterette 2012): runs are shuffled within topics, the largest difference is counted.
 
-    A topic in which a run has no value is left out of a measure.
+    Topics in which a run has no value are left out of a measure, and runs that have none at all.
     """
-    complete = np.asarray(~np.isnan(values).any(axis=1))
+    found = np.full((len(values), values.shape[1], values.shape[1]), np.nan)
+    with_values = ~np.isnan(values).all(axis=2)
+    for runs in np.unique(with_values, axis=0):
+        measures = np.flatnonzero((with_values == runs).all(axis=1))
+        p = _tukey_of(values[measures][:, runs], resamples, seed)
+        found[np.ix_(measures, np.flatnonzero(runs), np.flatnonzero(runs))] = p
+    return found
+
+
+def _tukey_of(values: FloatArray, resamples: int, seed: int) -> FloatArray:
+    """The same of runs that all have values, shape (measures, runs, topics)."""
+    complete = np.stack([complete_topics(table) for table in values])
     cells = np.where(complete[:, None, :], values, 0.0).transpose(0, 2, 1)
     sums = cells.sum(axis=1)
     random = np.random.RandomState(seed)
@@ -218,7 +302,8 @@ def _tukey(values: FloatArray, resamples: int, seed: int) -> FloatArray:
         order = random.random_sample(cells.shape[1:]).argsort(axis=1)
         largest[:, sample] = np.ptp(np.take_along_axis(cells, order[None], axis=2).sum(axis=1), axis=1)
     largest.sort(axis=1)
-    gaps = np.abs(sums[:, :, None] - sums[:, None, :]) - _TOLERANCE
+    scale = np.abs(cells).sum(axis=1).max(axis=1, initial=0)
+    gaps = np.abs(sums[:, :, None] - sums[:, None, :]) - _TOLERANCE * scale[:, None, None]
     p = np.array(
         [
             (1 + resamples - np.searchsorted(row, gap.ravel())).reshape(gap.shape) / (1 + resamples)
