@@ -224,7 +224,9 @@ def test_less_can_be_better(cli, write):
         + "".join(f"{r}\tt{t}\t{v + t * (1 + v) / 9}\n" for r, v in (("a", 1), ("b", 2)) for t in range(5)),
     )
     assert re.search(r"^Latency .* 0 +5 +0 +<?0\.\d+ ▼$", cli("compare", scores).out, re.MULTILINE)
-    assert re.search(r"^Latency .* 5 +0 +0 +<?0\.\d+ ▲$", cli("compare", scores, "--lower", "Latency").out, re.MULTILINE)
+    assert re.search(
+        r"^Latency .* 5 +0 +0 +<?0\.\d+ ▲$", cli("compare", scores, "--lower", "Latency").out, re.MULTILINE
+    )
     board = write("b.tsv", "run\tLatency\nslow\t9\nfast\t1\n")
     one = write("one.tsv", "run\tLatency\nnew\t2\n")
     assert "2 of 3" in cli("rank", one, "--among", board, "--lower", "Latency").out
