@@ -19,7 +19,7 @@ check: .venv/dev
 coverage: .venv/dev
 	$(BIN)/python -m pytest --cov --cov-report=term-missing
 
-# Rebuild runs/demo-*.run from the texts and judgments in qrels/.
+# Rebuild runs/demo-*.run and runs/lancer-*.run from the texts and judgments in qrels/.
 runs: .venv/demo
 	$(BIN)/python tools/make_demo_runs.py
 
@@ -31,6 +31,7 @@ benchmark: .venv/dev
 	$(BIN)/python benchmarks/peers.py
 	$(BIN)/python benchmarks/nli.py
 	$(BIN)/python benchmarks/rankings.py --report
+	$(BIN)/python benchmarks/lancer.py
 
 clean:
 	rm -rf .venv build dist *.egg-info .coverage

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from nuggeteval.cache import Reply
 from nuggeteval.errors import JudgeError
 
-__all__ = ["read_results", "write_questions"]
+__all__ = ["first_tokens", "read_results", "write_questions"]
 
 _BEGINNING = b'{"custom_id": '
 
@@ -67,8 +68,33 @@ def _reply(body: Any) -> Reply | None:
     try:
         choice = body["choices"][0]
         text, finish = choice["message"].get("content") or "", str(choice.get("finish_reason") or "")
+        logprobs = first_tokens(choice.get("logprobs"))
     except (TypeError, KeyError, IndexError, AttributeError):
         return None
     if not isinstance(text, str):
         return None
-    return Reply(text, finish, "" if text.strip() else f"empty reply ({finish or 'no finish reason'})")
+    return Reply(text, finish, "" if text.strip() else f"empty reply ({finish or 'no finish reason'})", logprobs)
+
+
+def first_tokens(logprobs: Any) -> tuple[tuple[str, float], ...]:
+    """The likeliest first tokens of a choice, with their log probabilities.
+
+    Args:
+        logprobs: what a choice has under this name, as JSON or as an object of the client.
+
+    Returns:
+        (token, log probability) as the server orders them; nothing where it gives none, or in another shape.
+    """
+    content = _part(logprobs, "content")
+    top = _part(content[0], "top_logprobs") if isinstance(content, list) and content else None
+    pairs = [(_part(entry, "token"), _part(entry, "logprob")) for entry in top] if isinstance(top, list) else []
+    return tuple(
+        (token, float(value))
+        for token, value in pairs
+        if isinstance(token, str) and isinstance(value, int | float) and math.isfinite(value)
+    )
+
+
+def _part(value: Any, name: str) -> Any:
+    """A part of what is an object in JSON, or of an object of the client; None where there is none."""
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)

@@ -13,11 +13,19 @@ __all__ = ["Cache", "Reply"]
 
 
 class Reply(NamedTuple):
-    """What came back: a text, and how it ended; or the reason why there is none."""
+    """What came back: a text, and how it ended; or the reason why there is none.
+
+    Attributes:
+        text: of the reply.
+        finish: why it ended.
+        reason: why there is no reply.
+        logprobs: the likeliest first tokens with their log probabilities, where they were asked for and given.
+    """
 
     text: str
     finish: str
     reason: str = ""
+    logprobs: tuple[tuple[str, float], ...] = ()
 
 
 class Cache:
@@ -44,12 +52,14 @@ class Cache:
         if not self._connection:
             return None
         row = self._connection.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
-        return None if row is None else Reply(*json.loads(row[0]))
+        return None if row is None else _from_json(json.loads(row[0]))
 
     def put(self, key: str, reply: Reply) -> None:
         """Keep a reply; a second one under the same key changes nothing."""
         if self._connection:
-            text = json.dumps([reply.text, reply.finish, reply.reason])
+            # Replies without log probabilities are written as before there were any.
+            fields = [reply.text, reply.finish, reply.reason, *([reply.logprobs] if reply.logprobs else [])]
+            text = json.dumps(fields)
             self._connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", (key, text))
 
     def export(self) -> Iterator[str]:
@@ -61,9 +71,15 @@ class Cache:
     def load(self, lines: Sequence[Mapping[str, Any]]) -> None:
         """Take in what another cache exported."""
         for line in lines:
-            self.put(str(line["key"]), Reply(*line["reply"]))
+            self.put(str(line["key"]), _from_json(line["reply"]))
 
     def close(self) -> None:
         """Close the file."""
         if self._connection:
             self._connection.close()
+
+
+def _from_json(fields: Sequence[Any]) -> Reply:
+    """A reply from its fields; the fourth is absent where there are no log probabilities."""
+    text, finish, reason, *more = fields
+    return Reply(text, finish, reason, tuple((token, value) for token, value in more[0]) if more else ())

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from nuggeteval.batch import write_questions
+from nuggeteval.batch import first_tokens, write_questions
 from nuggeteval.cache import Cache, Reply
 from nuggeteval.errors import JudgeError, shorten
 
@@ -73,11 +73,20 @@ class Settings:
 
 
 class Request(NamedTuple):
-    """One question: messages of the chat, and which repetition of the question it is."""
+    """One question.
+
+    Attributes:
+        messages: of the chat, as (role, text).
+        vote, attempt: which repetition of the question it is.
+        max_tokens: longest reply; None for what is set for all questions.
+        top_logprobs: number of likeliest first tokens that the reply shall carry with their log probabilities.
+    """
 
     messages: tuple[tuple[str, str], ...]
     vote: int = 0
     attempt: int = 0
+    max_tokens: int | None = None
+    top_logprobs: int = 0
 
 
 @dataclass
@@ -132,7 +141,10 @@ class Chat:
     def key(self, request: Request) -> str:
         """The hash of all that a reply depends on."""
         s = self.settings
-        parts = [s.host, s.model, request.messages, s.temperature, s.max_tokens, s.seed, request.vote, request.attempt]
+        longest = self._longest(request)
+        parts = [s.host, s.model, request.messages, s.temperature, longest, s.seed, request.vote, request.attempt]
+        # Keys of questions without log probabilities are what they were before there were any.
+        parts += [{"top_logprobs": request.top_logprobs}] if request.top_logprobs else []
         return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
     def ask_all(self, requests: Sequence[Request]) -> Iterator[tuple[int, Reply]]:
@@ -173,7 +185,14 @@ class Chat:
         """What is said to the server beside the messages."""
         s = self.settings
         seed = {} if s.seed is None else {"seed": s.seed + request.vote}
-        return {"model": s.model, "temperature": s.temperature, "max_tokens": s.max_tokens, **seed}
+        top = request.top_logprobs
+        likeliest = {"logprobs": True, "top_logprobs": top} if top else {}
+        longest = self._longest(request)
+        return {"model": s.model, "temperature": s.temperature, "max_tokens": longest, **seed, **likeliest}
+
+    def _longest(self, request: Request) -> int:
+        """Tokens of the longest reply to a question."""
+        return self.settings.max_tokens if request.max_tokens is None else request.max_tokens
 
     def _ask_server(self, requests: Sequence[Request], waiting: list[int]) -> Iterator[tuple[int, Reply]]:
         """Ask what is not in the cache; what is under way when something ends it is still taken in."""
@@ -216,7 +235,7 @@ class Chat:
     def _largest_cost(self, request: Request) -> float:
         """What a call can cost at most: a token is a byte at least, and the reply is as long as it may be."""
         tokens_in = sum(len(text.encode("utf-8", "surrogatepass")) + 16 for _, text in request.messages)
-        return self.ledger.cost(tokens_in, self.settings.max_tokens)
+        return self.ledger.cost(tokens_in, self._longest(request))
 
     def _reserve(self, request: Request) -> JudgeError | None:
         """Put the largest cost of a call aside; an error where the budget could be exceeded with it."""
@@ -276,6 +295,9 @@ class Chat:
         if status in (401, 403, 404):
             raise JudgeError(f"{self.settings.host} refuses: {shorten(str(error), 200)}") from error
         if status not in _TRY_AGAIN and status < 500:
+            if request.top_logprobs and "logprob" in str(error):
+                # Kept, it would be the answer even after the server was set to give them.
+                raise JudgeError(f"{self.settings.host} gives no logprobs: {shorten(str(error), 200)}") from error
             return self._keep(request, Reply("", "error", f"HTTP {status}: {shorten(str(error), 200)}"))
         return Reply("", "error", f"HTTP {status}") if last else _retry_after(error.response.headers)
 
@@ -288,9 +310,13 @@ class Chat:
             return Reply("", "error", "malformed response: no choices")
         finish = str(choices[0].finish_reason or "")
         text = choices[0].message.content or ""
-        return Reply(text, finish, "" if text.strip() else f"empty reply ({finish or 'no finish reason'})")
+        logprobs = first_tokens(getattr(choices[0], "logprobs", None))
+        return Reply(text, finish, "" if text.strip() else f"empty reply ({finish or 'no finish reason'})", logprobs)
 
     def _keep(self, request: Request, reply: Reply) -> Reply:
+        if request.top_logprobs and not reply.logprobs and not reply.reason:
+            # A server that gives no log probabilities may be set to; then it is asked again.
+            return reply
         self.cache.put(self.key(request), reply)
         return reply
 

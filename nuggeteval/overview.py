@@ -21,10 +21,12 @@ from nuggeteval.stats.significance import CORRECTIONS, describe
 from nuggeteval.text import content_words, sentences
 from nuggeteval.version import __version__
 
-__all__ = ["NuggetsFound", "report_data"]
+__all__ = ["NuggetsFound", "Trace", "report_data"]
 
 _TEXT = 240
 """Characters of a carrying text that are kept: enough for a sentence."""
+_TRACED = 50
+"""Ranks of a trace that are shown."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,14 @@ class NuggetsFound:
     depth: int | None = None
 
 
+@dataclass(frozen=True)
+class Trace:
+    """How a run was made, as ``nuggeteval generate lancer --trace`` writes it: its name, and a record a topic."""
+
+    run: str
+    records: Sequence[Mapping[str, Any]]
+
+
 def report_data(
     ranking: Ranking,
     title: str = "",
@@ -52,6 +62,7 @@ def report_data(
     matrix: Sequence[Correlation] = (),
     queries: Mapping[str, str] | None = None,
     places: int = 4,
+    trace: Trace | None = None,
 ) -> dict[str, Any]:
     """Everything on the page, ready for :func:`nuggeteval.reports.page.render_page`.
 
@@ -63,6 +74,7 @@ def report_data(
         matrix: correlations of every two measures of the scores.
         queries: topic -> what was asked.
         places: decimals.
+        trace: how one of the runs was made.
     """
     scores = ranking.board
     if not isinstance(scores, Scores):
@@ -82,6 +94,7 @@ def report_data(
         "pairwise": _pairwise(scores, ranking.method),
         "figures": _figures(ranking, correlations, matrix),
         "correlations": [_table(t) for found in correlations for t in correlation_tables(found, places)],
+        "traces": None if trace is None else _traces(trace, scores, nuggets),
     }
 
 
@@ -248,3 +261,43 @@ def _table(table: Table) -> dict[str, Any]:
         "header": list(table.header),
         "rows": [list(row) for row in table.rows],
     }
+
+
+def _traces(trace: Trace, scores: Scores, nuggets: NuggetsFound | None) -> dict[str, Any]:
+    """For each topic the sub-questions, the gold nuggets beside the nearest of them, and what each rank added."""
+    gold = {} if nuggets is None else declared_nuggets(nuggets.qrels)
+    place = {topic: index for index, topic in enumerate(scores.topics)}
+    topics = []
+    for record in trace.records:
+        if record["topic"] not in place:
+            continue
+        questions = record["questions"]
+        topics.append(
+            {
+                "topic": place[record["topic"]],
+                "questions": [{"id": q["id"], "text": _cut(q["text"])} for q in questions],
+                "gold": [
+                    {"id": nugget, "text": _cut(text), "question": _nearest_question(text, questions)}
+                    for nugget, text, _ in gold.get(record["topic"], [])
+                    if text
+                ],
+                "rows": [
+                    {
+                        "rank": document["rank"],
+                        "unit": document["docid"],
+                        "ratings": document["ratings"] or [None] * len(questions),
+                        "adds": document["adds"],
+                    }
+                    for document in record["documents"][:_TRACED]
+                ],
+            }
+        )
+    caption = "nearest: the sub-question that shares most content words with the nugget, none where it shares no word"
+    return {"run": trace.run, "caption": caption, "topics": topics}
+
+
+def _nearest_question(nugget: str, questions: Sequence[Mapping[str, str]]) -> str:
+    wanted = content_words(nugget)
+    shared = [len(content_words(question["text"]) & wanted) for question in questions]
+    best = max(range(len(shared)), key=lambda place: shared[place], default=0)
+    return questions[best]["id"] if shared and shared[best] else ""

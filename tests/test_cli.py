@@ -196,10 +196,21 @@ def test_an_interrupt_is_quiet(cli, qrels, run, monkeypatch):
     assert cli(qrels, run) == (130, "", "")
 
 
+@pytest.mark.parametrize("arguments", ["generate lancer --trace", "generate rerank --by listwise --trace"])
+def test_a_trace_never_overwrites_an_input(arguments, cli, run):
+    inputs = ("--run", run, "--queries", run, "--documents", run, "-o", "-")
+    result = cli(*arguments.split(), run, *inputs)
+    assert (result.code, "--trace" in result.err, "would overwrite an input" in result.err) == (2, True, True)
+
+
 def test_an_input_is_never_overwritten(cli, qrels, run):
     result = cli("-o", qrels, qrels, run)
     assert result.code == 2
     assert "would overwrite an input" in result.err
+
+
+def test_options_may_stand_between_the_files(cli, qrels, run):
+    assert cli("score", qrels, "-m", "P@5", run).out == cli("score", "-m", "P@5", qrels, run).out != ""
 
 
 def test_quiet_and_signature(cli, qrels, run):

@@ -127,6 +127,14 @@ def test_the_runs_are_made_by_the_tool(tool, monkeypatch, tmp_path):
         assert path.read_bytes() == (RUNS / path.name).read_bytes(), path.name
 
 
+def test_the_reranked_runs_are_made_by_the_tool(tool, tmp_path):
+    tool("make_demo_runs").rerank(tmp_path)
+    made = sorted(path.name for path in tmp_path.iterdir())
+    assert made == sorted(path.name for path in RUNS.glob("lancer-*"))
+    for name in made:
+        assert (tmp_path / name).read_bytes() == (RUNS / name).read_bytes(), name
+
+
 def test_the_reports_are_what_the_program_makes(tool, tmp_path):
     make = tool("make_reports")
     assert make.main(str(tmp_path)) == 0

@@ -29,6 +29,7 @@ HOSTILE = '</script><img src=x onerror="window.harmed = 1"><b>&amp;\'\u2028'
 BOARD = "#board-table tbody tr:visible"
 HEAT = "#heat-table tbody tr"
 MATRIX = "#nugget-table tbody tr"
+TRACE = "#trace-table tbody tr"
 SVG = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">
 <svg xmlns:xlink="http://www.w3.org/1999/xlink" width="1200pt" height="300pt" viewBox="0 0 1200 300" xmlns="http://www.w3.org/2000/svg">
@@ -133,6 +134,42 @@ EXAMPLE = {
     "correlations": [
         {"title": "Kendall's tau", "caption": "All topics.", "header": ["", "gain"], "rows": [["gain", "1.000"]]}
     ],
+    "traces": {
+        "run": "beta",
+        "caption": "Sub-questions and how each document answers them.",
+        "topics": [
+            {
+                "topic": 0,
+                "questions": [
+                    {"id": "q1", "text": "What pulls the sea?"},
+                    {"id": "q2", "text": "When is it highest?"},
+                    {"id": "q3", "text": "Who measures it?"},
+                ],
+                "gold": [
+                    {"id": "n1", "text": "The moon pulls.", "question": "q1"},
+                    {"id": "n2", "text": "Springs are high.", "question": "q2"},
+                    {"id": "n3", "text": "Neaps are low.", "question": ""},
+                ],
+                "rows": [
+                    {"rank": 1, "unit": "doc7", "ratings": [2, 5, None], "adds": ["q2"]},
+                    {"rank": 2, "unit": "doc9", "ratings": [4, 3, 0], "adds": ["q1", "q3"]},
+                    {"rank": 10, "unit": "doc2", "ratings": [1, None, 0], "adds": []},
+                ],
+            },
+            {
+                "topic": 2,
+                "questions": [{"id": "r1", "text": "What raises bread?"}],
+                "gold": [{"id": "b1", "text": "Yeast rises.", "question": ""}],
+                "rows": [],
+            },
+            {
+                "topic": 3,
+                "questions": [{"id": "s1", "text": "What is bare?"}],
+                "gold": [],
+                "rows": [{"rank": 1, "unit": "doc5", "ratings": [None], "adds": ["s1"]}],
+            },
+        ],
+    },
 }
 
 
@@ -319,6 +356,15 @@ def toggle(page, summary):
     page.locator(summary).press("Enter")
 
 
+def open_trace(page, topic=None):
+    """Show how the run was made, on the first topic or on this one."""
+    near(page, "nuggets")
+    if topic is not None:
+        page.locator("#topic").select_option(topic)
+    toggle(page, "#trace > summary")
+    near(page, "trace")
+
+
 def heat_cell(page, run, topic):
     near(page, "topics")
     row = page.locator(HEAT).filter(has=page.get_by_text(run, exact=True))
@@ -353,6 +399,41 @@ def test_first_places_are_packed_to_base_36():
     first, second, third = embedded(render_page(EXAMPLE))["coverage"]["topics"]
     assert first["cells"] == "2,,,5,28,,6,,,,,"
     assert (second["cells"], third["cells"]) == (",1,1,", ",,,")
+
+
+def test_ratings_are_packed_as_digits():
+    text = render_page(EXAMPLE)
+    assert embedded(text)["traces"][0]["rows"] == [[1, "doc7", "25+-"], [2, "doc9", "4+30+"], [10, "doc2", "1-0"]]
+
+
+def test_a_rating_for_every_question_is_needed(data):
+    data["traces"]["topics"][0]["rows"][0]["ratings"].pop()
+    with pytest.raises(ValueError, match="argument 2 is longer"):
+        render_page(data)
+
+
+def test_traces_of_fifty_topics_by_a_hundred_ranks_stay_small(data):
+    chance = random.Random(7)
+    sentence = "A question or a nugget of some eighty characters about the topic number {}, say."
+    asked = [f"q{number}" for number in range(1, 16)]
+    data["traces"]["topics"] = [
+        {
+            "topic": topic,
+            "questions": [{"id": one, "text": sentence.format(topic)} for one in asked],
+            "gold": [{"id": f"n{one}", "text": sentence.format(topic), "question": "q1"} for one in range(20)],
+            "rows": [
+                {
+                    "rank": rank,
+                    "unit": f"shard_{topic:02}_{rank:06}_passage",
+                    "ratings": [chance.choice([None, 0, 1, 2, 3, 4, 5]) for _ in asked],
+                    "adds": chance.sample(asked, 2),
+                }
+                for rank in range(1, 101)
+            ],
+        }
+        for topic in range(50)
+    ]
+    assert len(render_page(data).encode()) < 1_000_000
 
 
 def test_the_embedded_data_cannot_end_its_element(data):
@@ -773,6 +854,143 @@ def test_an_address_that_names_nothing_does_nothing(show, address):
     expect_text(page, "#topic-title", "Topic 1 (tides)")
 
 
+# ---- How a run was made ----
+
+
+def test_how_a_run_was_made_is_folded_below_the_matrix(show):
+    page = show()
+    near(page, "nuggets")
+    assert page.locator("#trace > summary").inner_text() == "How beta was made"
+    assert not page.locator("#trace-table").is_visible()
+    toggle(page, "#trace > summary")
+    assert page.locator("#trace-table").is_visible()
+    assert page.locator("#trace .caption").inner_text() == "Sub-questions and how each document answers them."
+    assert page.locator("#trace").bounding_box()["y"] > page.locator("#nugget-table").bounding_box()["y"]
+
+
+def test_only_the_trace_of_the_open_topic_is_shown(show):
+    page = show()
+    open_trace(page)
+    assert texts(page, "#trace-questions li")[0] == "q1 What pulls the sea?"
+    page.locator("#next").click()
+    expect_text(page, "#topic-title", "Topic 2/b #")
+    assert not page.locator("#trace").is_visible()
+    page.locator("#next").click()
+    expect_texts(page, "#trace-questions li", ["r1 What raises bread?"])
+    assert page.locator("#trace-ratings").is_hidden()
+    page.locator("#topic").select_option("0")
+    assert len(texts(page, "#trace-questions li")) == len(texts(page, TRACE)) == 3
+
+
+def test_a_topic_without_nuggets_may_have_a_trace(show):
+    page = show()
+    heat_cell(page, "alpha", 3).click()
+    expect_text(page, "#topic-title", "No nuggets are known for topic 4 (bare)")
+    toggle(page, "#trace > summary")
+    assert texts(page, "#trace-questions li") == ["s1 What is bare?"]
+    assert page.locator("#trace-gold").is_hidden()
+    assert texts(page, TRACE) == ["1 doc5\t–"]
+
+
+def test_gold_nuggets_stand_beside_their_sub_question(show):
+    page = show()
+    open_trace(page)
+    assert texts(page, "#trace-gold tbody tr") == [
+        "n1\tThe moon pulls.\tq1 What pulls the sea?",
+        "n2\tSprings are high.\tq2 When is it highest?",
+        "n3\tNeaps are low.\tno sub-question",
+    ]
+    assert texts(page, "#trace-gold .badge") == ["no sub-question"]
+
+
+@pytest.mark.parametrize(
+    ("questions", "words"),
+    [
+        (["", "q1", ""], "2 of 3 gold nuggets have no sub-question"),
+        (["q3", "q1", "q1"], "0 of 3 gold nuggets have no sub-question"),
+        ([""], "1 of 1 gold nugget has no sub-question"),
+    ],
+)
+def test_gold_nuggets_without_a_sub_question_are_counted(show, data, questions, words):
+    data["traces"]["topics"][0]["gold"] = [{"id": "n", "text": "", "question": question} for question in questions]
+    page = show(data)
+    open_trace(page)
+    assert page.locator("#trace-gold .reading").inner_text() == words
+    assert page.locator("#trace-gold .badge").count() == questions.count("")
+
+
+def test_the_ratings_stand_by_rank_and_question(show):
+    page = show()
+    open_trace(page)
+    assert texts(page, "#trace-table thead button") == ["q1", "q2", "q3"]
+    assert texts(page, TRACE) == ["1 doc7\t2\t5\t–", "2 doc9\t4\t3\t0", "10 doc2\t1\t–\t0"]
+    kinds = page.locator(f"{TRACE} td").evaluate_all("all => all.map(one => one.className)")
+    assert kinds == ["q4", "q10 adds", "unrated", "q8 adds", "q6", "q0 adds", "q2", "unrated", "q0"]
+
+
+def test_what_a_rank_adds_is_marked_for_eyes_and_ears(show):
+    page = show()
+    open_trace(page)
+    labels = page.locator(f"{TRACE} td").evaluate_all("all => all.map(one => one.ariaLabel)")
+    assert labels == [None, "5, adds", "not rated", "4, adds", None, "0, adds", None, "not rated", None]
+    rings = page.locator(f"{TRACE} td").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).boxShadow !== 'none')"
+    )
+    assert rings == [label is not None and label.endswith("adds") for label in labels]
+
+
+def test_the_keyboard_reads_a_trace(show):
+    page = show()
+    near(page, "nuggets")
+    page.locator("#nugget-list > summary").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    near(page, "trace")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.ariaLabel") == "Gold nuggets beside the nearest sub-question"
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    said = [page.locator("#trace-status").inner_text()]
+    for key in ("ArrowRight", "ArrowUp", "ArrowDown", "Home", "PageDown"):
+        page.keyboard.press(key)
+        said.append(page.locator("#trace-status").inner_text())
+    assert said == [
+        "Rank 1, doc7, q2 (When is it highest?): 5, adds",
+        "Rank 1, doc7, q3 (Who measures it?): not rated",
+        "q3: Who measures it?",
+        "Rank 1, doc7, q3 (Who measures it?): not rated",
+        "Rank 1, doc7: adds q2",
+        "Rank 10, doc2: adds nothing",
+    ]
+    assert page.locator("#tip").inner_text() == said[-1]
+    assert page.locator("#trace-table [tabindex='0']").count() == 1
+
+
+def test_the_pointer_reads_a_trace(show):
+    page = show()
+    open_trace(page)
+    page.locator(f"{TRACE} td.adds").nth(1).hover()
+    assert page.locator("#trace-status").inner_text() == "Rank 2, doc9, q1 (What pulls the sea?): 4, adds"
+
+
+@pytest.mark.parametrize("traces", [..., None, {"run": "beta", "caption": "", "topics": []}])
+def test_without_traces_there_is_nothing_of_them(show, data, traces):
+    data["traces"] = traces
+    if traces is ...:
+        del data["traces"]
+    page = show(data)
+    near(page, "nuggets")
+    page.locator("#next").click()
+    expect_text(page, "#topic-title", "Topic 2/b #")
+    assert page.locator("[id^=trace]").count() == 0
+    assert page.get_by_text("was made").count() == 0
+
+
+def test_without_nuggets_traces_have_no_place(show, data):
+    data["coverage"] = None
+    assert show(data).locator("[id^=trace]").count() == 0
+
+
 # ---- The other sections ----
 
 
@@ -916,8 +1134,30 @@ def test_nothing_in_the_data_becomes_markup(show, data):
     assert page.locator("#nugget-panel .nugget").text_content() == HOSTILE
 
 
+def test_nothing_in_a_trace_becomes_markup(show, data):
+    traces = data["traces"]
+    traces.update(run=HOSTILE, caption=HOSTILE)
+    trace = traces["topics"][0]
+    trace["questions"] = [{"id": HOSTILE, "text": HOSTILE}]
+    trace["gold"] = [{"id": HOSTILE, "text": HOSTILE, "question": HOSTILE}]
+    trace["rows"] = [{"rank": 1, "unit": HOSTILE, "ratings": [3], "adds": [HOSTILE]}]
+    assert HOSTILE not in render_page(data)
+    page = show(data)
+    open_trace(page)
+    page.locator(f"{TRACE} td").hover()
+    assert page.locator("#trace-status").text_content() == f"Rank 1, {HOSTILE}, {HOSTILE} ({HOSTILE}): 3, adds"
+    assert page.locator("#trace > summary").text_content() == f"How {HOSTILE} was made"
+    assert page.locator("#trace .caption").text_content() == HOSTILE
+    assert page.locator("#trace-questions li").text_content() == f"{HOSTILE} {HOSTILE}"
+    assert page.locator("#trace-gold tbody td").all_text_contents() == [HOSTILE, f"{HOSTILE} {HOSTILE}"]
+    assert page.locator(f"{TRACE} th").text_content() == f"1 {HOSTILE}"
+    assert page.locator("#trace img").count() == 0
+    assert page.evaluate("window.harmed") is None
+
+
 def test_the_tab_key_reaches_everything_and_is_never_trapped(show):
     page = show()
+    page.evaluate("document.getElementById('trace').open = true")
     page.evaluate("window.seen = new Set(); undefined")
     for _ in range(150):
         page.keyboard.press("Tab")
@@ -935,9 +1175,9 @@ def test_the_tab_key_reaches_everything_and_is_never_trapped(show):
     )
     assert missed == []
     tables = page.evaluate("[...window.seen].map(one => one.closest('table')?.id).filter(Boolean)")
-    assert {name: tables.count(name) for name in ("heat-table", "nugget-table", "pair-table")} == dict.fromkeys(
-        ("heat-table", "nugget-table", "pair-table"), 1
-    )
+    assert {
+        name: tables.count(name) for name in ("heat-table", "nugget-table", "trace-table", "pair-table")
+    } == dict.fromkeys(("heat-table", "nugget-table", "trace-table", "pair-table"), 1)
     assert tables.count("board-table") == 5
 
 
@@ -955,6 +1195,7 @@ def test_text_is_readable_on_every_colour(show, scheme):
     page = show(color_scheme=scheme)
     for section in ("topics", "nuggets", "pairwise"):
         near(page, section)
+    open_trace(page)
     faint = page.evaluate(
         """() => {
         const brush = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
@@ -990,7 +1231,8 @@ def test_text_is_readable_on_every_colour(show, scheme):
 
 def test_a_narrow_window_does_not_scroll_sideways(show):
     page = show(width=400, height=800)
-    for section in ("leaderboard", "topics", "nuggets", "figures", "pairwise", "details"):
+    open_trace(page)
+    for section in ("leaderboard", "topics", "nuggets", "trace", "figures", "pairwise", "details"):
         near(page, section)
         assert page.evaluate("document.scrollingElement.scrollWidth") <= 400
     cut = page.evaluate(
@@ -1008,7 +1250,10 @@ def test_paper_has_the_tables_whole_and_no_controls(show):
     eventually(page, lambda: page.locator("details:not([open])").count() == 0)
     assert page.locator(".controls:visible, nav:visible, .control:visible, #nugget-panel:visible").count() == 0
     assert page.locator("#heat-table:visible, #nugget-table:visible, #pair-table:visible, svg:visible").count() == 5
-    assert page.get_by_text("The moon pulls.").is_visible()
+    assert page.locator("#trace-table:visible, #trace > summary:visible").count() == 2
+    assert (
+        page.locator("#nugget-list, #trace").get_by_text("The moon pulls.").all_inner_texts() == ["The moon pulls."] * 2
+    )
     overflow = page.locator(".scroller").evaluate_all("all => all.map(one => getComputedStyle(one).overflow)")
     assert set(overflow) == {"visible"}
     page.emulate_media(media="screen")
@@ -1040,9 +1285,11 @@ def test_a_hundred_runs_on_three_hundred_topics_stay_usable(show):
 
 def test_the_report_of_the_demonstration_works(show):
     page = show(made=ROOT / "reports" / "report.html", address="#topic=tides")
-    assert ranking(page) == ["demo-ideal", "demo-tfidf", "demo-keyword", "demo-shuffled"]
-    header(page, "Cov@10").click()
-    eventually(page, lambda: ranking(page) == ["demo-ideal", "demo-keyword", "demo-tfidf", "demo-shuffled"])
+    assert len(ranking(page)) == 8
+    assert ranking(page)[-1] == "demo-shuffled"
+    header(page, "nDCG@5").click()
+    eventually(page, lambda: ranking(page)[0] == "lancer-oracle-soft-cov")
     expect_text(page, "#nuggets", "Topic tides")
-    assert len(texts(page, MATRIX)) >= 4
+    assert len(texts(page, MATRIX)) >= 8
+    assert "How lancer-sum.trace (sum) was made" in page.locator("#nuggets").inner_text()
     assert page.locator("svg").count() == 1

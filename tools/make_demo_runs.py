@@ -1,4 +1,4 @@
-"""Make runs/demo-*.run from the texts and judgments in qrels/: ``make runs``.
+"""Make runs/demo-*.run and runs/lancer-*.run from the texts and judgments in qrels/: ``make runs``.
 
 Four rankings of all 40 documents for each topic (demo-ideal: of those that carry a nugget):
 
@@ -6,6 +6,12 @@ Four rankings of all 40 documents for each topic (demo-ideal: of those that carr
 - demo-keyword: how often the words of the title stand in the document;
 - demo-shuffled: the order of a hash of topic and document;
 - demo-ideal: the greedy ideal ranking that alpha-nDCG divides by, at rel 3.
+
+And reranked candidates of demo-keyword, by the lexical judge, without a language model:
+
+- lancer-sum: two sub-questions of the request, ratings summed;
+- lancer-oracle-sum, lancer-oracle-soft-cov: the gold nuggets as sub-questions, two aggregations;
+- lancer-bound: the best reranking of the same candidates, given the qrels at rel 3.
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ import hashlib
 import json
 import math
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +28,7 @@ from pathlib import Path
 import numpy as np
 
 from nuggeteval import Run, read_qrels, write_run
+from nuggeteval.cli import main as nuggeteval
 from nuggeteval.measures.novelty import ALPHA, greedy_ideal
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -88,5 +96,29 @@ def main() -> None:
         write_run(Run.of(rounded, f"demo-{name}"), str(ROOT / "runs" / f"demo-{name}.run"))
 
 
+TEXTS = ["--run=runs/demo-keyword.run", "--documents", "qrels/demo.documents.jsonl", "--judge=lexical", "--quiet"]
+ORACLE = ["lancer", *TEXTS, "--oracle=qrels/demo.bank.jsonl"]
+RERANKED: dict[str, list[str]] = {
+    "lancer-sum": ["lancer", *TEXTS, "--queries=qrels/demo.topics.jsonl"],
+    "lancer-oracle-sum": ORACLE,
+    "lancer-oracle-soft-cov": [*ORACLE, "--aggregate=soft-cov"],
+    "lancer-bound": ["ideal", "--run=runs/demo-keyword.run", "--qrels=qrels/demo.qrels", "--rel=3"],
+}
+"""Run -> the generator that makes it, and its options."""
+
+
+def rerank(folder: Path) -> None:
+    """Write the reranked runs and the trace of the first."""
+    with tempfile.TemporaryDirectory() as name:
+        for run, (generator, *options) in RERANKED.items():
+            words = [option.replace("qrels/", f"{ROOT}/qrels/").replace("runs/", f"{ROOT}/runs/") for option in options]
+            kept = [f"--keep={name}/{run}"] if generator == "lancer" else []
+            trace = [f"--trace={folder}/lancer-sum.trace.jsonl"] if run == "lancer-sum" else []
+            command = ["generate", generator, *words, *kept, *trace, f"--tag={run}", "-o", str(folder / f"{run}.run")]
+            if nuggeteval(command):
+                raise SystemExit(f"{run} could not be made")
+
+
 if __name__ == "__main__":
     main()
+    rerank(ROOT / "runs")

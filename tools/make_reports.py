@@ -13,6 +13,7 @@ DEMO = ["--rel=3", "--bank=qrels/demo.bank.jsonl", "qrels/demo.qrels", "runs/dem
 NTN = ["-mPrecision_NtN,Recall_NtN,F1_NtN", "--bank=qrels/demo.bank.jsonl", "qrels/demo.nuggets.qrels"]
 NTR = ["-mRecall_NtR(rel=2)", "-mautonuggetizer", "--bank=qrels/demo.bank.jsonl", "qrels/demo.responses.qrels"]
 TEXTS = ["--documents=qrels/demo.documents.jsonl", "--queries=qrels/demo.topics.jsonl"]
+TRACE = "--trace=runs/lancer-sum.trace.jsonl"
 SCORES = "{}/per-topic.tsv"
 MEASURES = "--measures=AP,nDCG@5,alpha_nDCG@10,Cov@10"
 
@@ -24,7 +25,8 @@ REPORTS: dict[str, list[str]] = {
     "correlation.md": ["correlate", "--format=markdown", MEASURES, SCORES],
     "correlation.tsv": ["correlate", "--format=tsv", MEASURES, SCORES],
     "correlation.html": ["correlate", "--format=html", MEASURES, SCORES],
-    "report.html": ["report", "--title=The demonstration collection", *TEXTS, *DEMO],
+    "report.html": ["report", "--title=The demonstration collection", TRACE, *TEXTS, *DEMO, "runs/lancer-*.run"],
+    "lancer.md": ["leaderboard", "--format=markdown", "-m", "lancer", *DEMO, "runs/lancer-*.run"],
     "answers-ntn.md": ["score", "--format=markdown", "--by-topic", *NTN, "runs/answers-*.nuggets.run"],
     "answers-ntr.md": ["score", "--format=markdown", "--by-topic", *NTR, "runs/answers-*.responses.run"],
     "ikat2024-correlations.md": ["correlate", "--claims", "--format=markdown", "published:ikat2024"],

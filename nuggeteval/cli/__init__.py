@@ -22,6 +22,7 @@ __all__ = [
     "COMMANDS",
     "add_judge_options",
     "add_model_options",
+    "call",
     "in_batch",
     "judge_for",
     "main",
@@ -43,6 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("nuggeteval.cli.compare", "two runs in detail: topics, test, nuggets that only one has"),
     "report": ("nuggeteval.cli.report", "one HTML page with everything"),
     "answers": ("nuggeteval.cli.answers", "extract, judge and score answers against a nugget bank in one call"),
+    "generate": ("nuggeteval.cli.generate", "reference runs: LANCER, the bound, reranking baselines"),
     "extract": ("nuggeteval.cli.extract", "clip nuggets out of answers"),
     "judge": ("nuggeteval.cli.judge", "judge units of answers against a nugget bank"),
     "dedup": ("nuggeteval.cli.dedup", "a nugget bank without entailed nuggets"),
@@ -58,7 +60,7 @@ _USAGE = 2
 _MANY = 10
 _FAILED = 1
 _INTERRUPTED = 130
-_OUTPUTS = ("out", "figure")
+_OUTPUTS = ("out", "figure", "trace")
 """Options that name a file to write."""
 
 
@@ -120,16 +122,32 @@ def _dispatch(arguments: list[str]) -> int:
         parser.print_help(sys.stderr)
         return _USAGE
     command, rest = (arguments[0], arguments[1:]) if arguments[0] in COMMANDS else ("score", arguments)
-    module, summary = COMMANDS[command]
-    parser = argparse.ArgumentParser(
-        prog=f"nuggeteval {command}", description=summary, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    load(f"{module}:add_arguments")(parser)
-    options = parser.parse_args(rest)
-    _check_outputs(options)
-    code = int(load(f"{module}:run")(options))
+    code = call(*COMMANDS[command], f"nuggeteval {command}", rest)
     sys.stdout.flush()
     return code
+
+
+def call(module: str, summary: str, prog: str, arguments: Sequence[str]) -> int:
+    """Parse the arguments of a command and run it.
+
+    Args:
+        module: with ``add_arguments`` and ``run``.
+        summary: one line of help.
+        prog: what it is called.
+        arguments: of the command.
+
+    Raises:
+        NuggetEvalError: as the command does; an output that is also an input.
+    """
+    parser = argparse.ArgumentParser(
+        prog=prog, description=summary, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    load(f"{module}:add_arguments")(parser)
+    # Options may stand between QRELS and RUNS; only what passes its arguments on cannot be parsed so.
+    passes_on = any(action.nargs == argparse.REMAINDER for action in parser._actions)
+    options = (parser.parse_args if passes_on else parser.parse_intermixed_args)(arguments)
+    _check_outputs(options)
+    return int(load(f"{module}:run")(options))
 
 
 def _check_outputs(options: argparse.Namespace) -> None:

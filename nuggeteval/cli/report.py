@@ -10,7 +10,8 @@ from itertools import combinations
 from nuggeteval.boards import pair_sides, read_board, side_of
 from nuggeteval.cli import note, run_counter, write_lines
 from nuggeteval.data import Run
-from nuggeteval.errors import ParameterError
+from nuggeteval.errors import FormatError, ParameterError
+from nuggeteval.files import json_records, read_bytes, stem
 from nuggeteval.formats.documents import read_documents
 from nuggeteval.formats.judgments import as_nugget_qrels
 from nuggeteval.formats.topics import read_groups, read_queries
@@ -26,7 +27,7 @@ from nuggeteval.options import (
     scored,
     whole,
 )
-from nuggeteval.overview import NuggetsFound, report_data
+from nuggeteval.overview import NuggetsFound, Trace, report_data
 from nuggeteval.reports.coverage import carried_by
 from nuggeteval.reports.page import render_page
 from nuggeteval.units import ANSWER_VIEWS, runs_of, units_of
@@ -63,6 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--truth-measure", action="append", default=[], metavar="M[=N]", help="M of the truth with our N (all common)")
     add("--documents", metavar="FILE", help="texts of documents, shown where they carry a nugget")
     add("--queries", metavar="FILE", help="what was asked, shown with the topics")
+    add(
+        "--trace",
+        dest="trace_of_run",
+        metavar="FILE",
+        help="how a LANCER run was made (generate lancer --trace), beside the nuggets",
+    )
     add("--at", type=whole(1), default=None, metavar="K", help="nuggets within the first K ranks (all)")
     add("--places", type=whole(0, 20), default=4, metavar="N", help="decimals (4)")
     add_ranking_options(parser)
@@ -88,6 +95,7 @@ def run(options: argparse.Namespace) -> int:
             _matrix(ranking),
             read_queries(options.queries) if options.queries else None,
             options.places,
+            _trace(options) if options.trace_of_run else None,
         )
     )
     write_lines([page], None if options.out == "-" else options.out)
@@ -133,6 +141,19 @@ def _nuggets(found: Scored, runs: list[Run], options: argparse.Namespace) -> Nug
             (topic, where.unit): documents.get(where.unit, "") for mine in carried for (topic, _), where in mine.items()
         }
     return NuggetsFound(qrels, carried, texts, policies.depth)
+
+
+def _trace(options: argparse.Namespace) -> Trace:
+    """How a run was made.
+
+    Raises:
+        FormatError: no trace.
+    """
+    records = [record for _, record in json_records(read_bytes(options.trace_of_run), options.trace_of_run)]
+    keys = ("topic", "strategy", "questions", "documents")
+    if not records or any(key not in record for record in records for key in keys):
+        raise FormatError(options.trace_of_run, f"expected the lines of a trace: {', '.join(keys)}")
+    return Trace(f"{stem(options.trace_of_run)} ({records[0]['strategy']})", records)
 
 
 def _with_truth(ranking: Ranking, options: argparse.Namespace) -> list[Correlation]:

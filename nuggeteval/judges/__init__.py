@@ -59,6 +59,11 @@ CHATTING = ("yesno", "support", "rubric")
 """Judges that ask a language model."""
 
 
+RATING = ("lexical", "hybrid")
+"""Judges whose score can be a rating."""
+
+_RATED = {"rated": "nuggeteval.judges.rated:RatingJudge"}
+
 LISTING = {
     "yesno": "nuggeteval.judges.llm:YesNoListJudge",
     "support": "nuggeteval.judges.llm:SupportJudge",
@@ -76,6 +81,7 @@ def make(
     prompt: str | None = None,
     model: str | None = None,
     per_call: int | None = None,
+    rating: bool = False,
 ) -> Judge:
     """A judge by name.
 
@@ -87,6 +93,7 @@ def make(
         chat: the door to a language model, for the judges that need one.
         votes, prompt: for the same.
         per_call: nuggets in one question to a language model, for yesno (1) and support (10).
+        rating: grades 0 to 5, floor(5 score + 0.5), for the lexical and hybrid judges.
         model: a folder or a name on the Hugging Face hub, for the nli judge.
 
     Raises:
@@ -116,4 +123,9 @@ def make(
     if model is not None and name != "nli":
         raise ParameterError(f"the {name} judge takes no model")
     made = judge.of(view, texts, threshold, model) if name == "nli" else judge.of(view, texts, threshold)
-    return made
+    if not rating:
+        return made
+    if name not in RATING:
+        raise ParameterError(f"the {name} judge gives no ratings; {', '.join(RATING)} do")
+    wrapped: Judge = lookup(_RATED, "rated", "judge")(made)
+    return wrapped

@@ -20,7 +20,17 @@ from nuggeteval.measures import JUDGED_ONLY, REL, WEIGHTS, Param, Record, probab
 from nuggeteval.ranking import Pairs, Ranked
 from nuggeteval.rows import FloatArray, IntArray, changes, ratio, sum_by
 
-__all__ = ["RECORDS", "Gains", "alpha_dcg", "alpha_ndcg", "coverage", "greedy_ideal", "novelty_gains", "nugget_weights"]
+__all__ = [
+    "RECORDS",
+    "Gains",
+    "alpha_dcg",
+    "alpha_ndcg",
+    "coverage",
+    "greedy_ideal",
+    "novelty_gain",
+    "novelty_gains",
+    "nugget_weights",
+]
 
 _TIE = 1e-9
 _LEAST_DEPTH = 20
@@ -41,6 +51,12 @@ def nugget_weights(qrels: NuggetQrels, weights: str) -> FloatArray:
     return qrels.importance if weights == "importance" else np.ones(len(qrels.nugget_ids))
 
 
+def novelty_gain(seen: IntArray, alpha: float, weight: FloatArray) -> FloatArray:
+    """The gain of nuggets that were seen so often before (Clarke et al. 2008, eq. 2), same shape."""
+    decay = (1.0 - alpha) ** np.arange(seen.max(initial=0) + 1)
+    return np.asarray(weight * decay[seen])
+
+
 def novelty_gains(pairs: Pairs, alpha: float, weight: FloatArray) -> Gains:
     """What each (unit, nugget) of a ranking gains.
 
@@ -49,8 +65,7 @@ def novelty_gains(pairs: Pairs, alpha: float, weight: FloatArray) -> Gains:
         alpha: how much of a nugget's gain each repetition loses, in [0, 1).
         weight: of each nugget, shape (N,).
     """
-    decay = (1.0 - alpha) ** np.arange(pairs.seen.max(initial=0) + 1)
-    return Gains(pairs.topic, pairs.rank, weight[pairs.nugget] * decay[pairs.seen])
+    return Gains(pairs.topic, pairs.rank, novelty_gain(pairs.seen, alpha, weight[pairs.nugget]))
 
 
 def _run_gains(ranked: Ranked, alpha: float, rel: int, weights: str) -> Gains:

@@ -18,7 +18,7 @@ __all__ = ["render_page"]
 
 _TEMPLATE = "report.html.j2"
 _STYLE = "report.css"
-_SCRIPTS = ("core.js", "leaderboard.js", "heatmap.js", "nuggets.js", "pairwise.js", "page.js")
+_SCRIPTS = ("core.js", "leaderboard.js", "heatmap.js", "nuggets.js", "trace.js", "pairwise.js", "page.js")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 # A script element ends at its first "</", whatever its type; U+2028 and U+2029 end a line of older JavaScript.
 _UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
@@ -32,7 +32,8 @@ def render_page(data: Mapping[str, Any]) -> str:
 
     Args:
         data: title, version, signature, warnings, measures, runs, topics, boards, sort, values, coverage,
-            pairwise, figures and correlations, as the builder of the report lays them out.
+            pairwise, figures and correlations, as the builder of the report lays them out; traces, how one of
+            the runs was made, may be absent or None.
 
     Raises:
         MissingDependencyError: jinja2 is not installed.
@@ -50,7 +51,7 @@ def render_page(data: Mapping[str, Any]) -> str:
         for number, figure in enumerate(data["figures"], start=1)
     ]
     page = environment.from_string(_part(_TEMPLATE)).render(
-        {**data, "figures": figures},
+        {**data, "figures": figures, "traces": data.get("traces")},
         style=Markup(_part(_STYLE)),  # noqa: S704  (a file of this package)
         script=Markup("\n".join(map(_part, _SCRIPTS))),  # noqa: S704  (files of this package)
         embedded=Markup(_embedded(data)),  # noqa: S704  (escaped there)
@@ -73,6 +74,7 @@ def _embedded(data: Mapping[str, Any]) -> str:
         "values": [[",".join(map(_short, row)) for row in rows] for rows in data["values"]],
         "coverage": _packed_coverage(data["coverage"]) if data["coverage"] else None,
         "pairwise": data["pairwise"],
+        "traces": [_packed_trace(topic) for topic in (data.get("traces") or {"topics": ()})["topics"]],
     }
     text = json.dumps(packed, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.translate(_UNSAFE)
@@ -127,6 +129,23 @@ def _packed_coverage(coverage: Mapping[str, Any]) -> dict[str, Any]:
 def _packed_cells(rows: Sequence[Sequence[Any]], units: int) -> str:
     """Cells run by run, joined with commas: nothing, or rank * units + unit to base 36."""
     return ",".join(_base36(cell[0] * units + cell[1]) if cell else "" for row in rows for cell in row)
+
+
+def _packed_trace(topic: Mapping[str, Any]) -> dict[str, Any]:
+    """A trace whose rows are lists, the ratings of one as a text: a digit or "-", then "+" where the row adds."""
+    questions = [question["id"] for question in topic["questions"]]
+    rows = [
+        [
+            row["rank"],
+            row["unit"],
+            "".join(
+                ("-" if rating is None else str(rating)) + "+" * (question in row["adds"])
+                for rating, question in zip(row["ratings"], questions, strict=True)
+            ),
+        ]
+        for row in topic["rows"]
+    ]
+    return {**topic, "rows": rows}
 
 
 def _base36(number: int) -> str:

@@ -107,6 +107,7 @@ function showUncovered(topic) {
   for (const id of ['nugget-table', 'nugget-chips', 'nugget-panel', 'nugget-legend']) byId(id).replaceChildren();
   byId('nugget-list').querySelector('tbody').replaceChildren();
   byId('topic').value = '';
+  drawTrace(topic);
 }
 
 // ---- The matrix ----
@@ -173,6 +174,7 @@ function drawCover() {
   drawChips();
   drawList();
   drawCoverLegend();
+  drawTrace(cover.topic.topic);
   showPanel(make('p', { class: 'hint' }, 'Point at a cell or a nugget, or move with the arrow keys, to read it here.'));
 }
 
@@ -295,6 +297,7 @@ function hashText(text) {
 function startNuggets() {
   cover.section = lazySection('nuggets', drawCover);
   cover.grid = rove(byId('nugget-table'), describeCover, (cell) => cover.grid.focus(cell));
+  startTrace();
   fillTopics();
   afterTyping(byId('find-topic'), fillTopics);
   byId('find-topic').addEventListener('keydown', (event) => {

@@ -1,0 +1,150 @@
+"""Ratings of passages against sub-questions, in the shapes of LANCER and CRUX and as judgments.
+
+Whatever the shape, what is read is topic -> document -> rating of each question, None where there is none. LANCER's own
+file has no document ids: its rows are those of a run, in its order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from nuggeteval.errors import DataError, FormatError, listed, shorten
+from nuggeteval.files import json_records, read_bytes
+from nuggeteval.formats.judgments import grade_of_votes, read_judgment
+
+__all__ = ["Ratings", "read_ratings", "write_ratings"]
+
+Ratings = dict[str, dict[str, list[int | None]]]
+"""Topic -> document -> rating 0 to 5 of each question."""
+
+_TOP = 5
+_TOPICS, _DOCUMENTS, _RATINGS = ("id", "example_id"), ("docid", "pid"), ("rating", "ratings")
+
+
+def read_ratings(path: str, candidates: Mapping[str, Sequence[str]]) -> tuple[Ratings, dict[str, list[str]]]:
+    """Read ratings in whatever shape they are.
+
+    Args:
+        path: judgments of documents, CRUX's judge lines (``{"id", "docid", "rating": [..]}``, or all documents of a
+            topic in one line, or the older names), or LANCER's ``{topic: [[..], ..]}``.
+        candidates: topic -> documents in the order of the first stage, which LANCER's rows are.
+
+    Returns:
+        (ratings, topic -> ids of its questions: those of judgments, else 1, 2, ...).
+
+    Raises:
+        FormatError: another shape, a rating that is no integer from 0 to 5 (-1: unparsable), rows of several lengths.
+        DataError: rows that do not fit the run.
+    """
+    raw = read_bytes(path)
+    if raw.lstrip()[:1] not in (b"{", b"["):
+        raise FormatError(path, "ratings are JSON: judgments, CRUX's judge lines, or LANCER's {topic: [[..], ..]}")
+    records = list(json_records(raw, path))
+    if records and "view" in records[0][1]:
+        return _of_judgments(records, path)
+    if len(records) == 1 and records[0][1] and all(_is_table(value) for value in records[0][1].values()):
+        found = _positional(records[0][1], path, candidates)
+    else:
+        found = _of_lines(records, path)
+    if not found:
+        raise FormatError(path, "no rating")
+    return found, {topic: _numbers(rows, path, topic) for topic, rows in found.items()}
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(row, list) for row in value)
+
+
+def _numbers(rows: Mapping[str, Sequence[int | None]], path: str, topic: str) -> list[str]:
+    """1, 2, ... for the questions of a topic."""
+    lengths = {len(row) for row in rows.values()}
+    if len(lengths) != 1:
+        raise FormatError(
+            path, f"topic {topic!r}: documents are rated against {listed(sorted(map(str, lengths)))} questions"
+        )
+    return [str(number) for number in range(1, lengths.pop() + 1)]
+
+
+def _rating(value: Any, path: str, line: int | None) -> int | None:
+    whole = value is None or (isinstance(value, int) and not isinstance(value, bool) and -1 <= value <= _TOP)
+    if not whole:
+        shown = shorten(repr(value), 40)
+        raise FormatError(path, f"a rating must be an integer from 0 to {_TOP}, or -1 or null (got {shown})", line)
+    return None if value is None or value < 0 else value
+
+
+def _positional(tables: Mapping[str, Any], path: str, candidates: Mapping[str, Sequence[str]]) -> Ratings:
+    """LANCER's file: rows in the order of the run."""
+    found: Ratings = {}
+    for topic, rows in tables.items():
+        if topic not in candidates:
+            continue
+        documents = candidates[topic]
+        if len(rows) != len(documents):
+            raise DataError(
+                f"{path}: topic {topic!r} has {len(rows)} rows without document ids, and the run has {len(documents)} "
+                "candidates: they must be the same documents in the same order"
+            )
+        found[topic] = {
+            document: [_rating(value, path, None) for value in row]
+            for document, row in zip(documents, rows, strict=True)
+        }
+    if not found:
+        raise DataError(
+            f"{path}: no topic in common: it has {listed(list(tables))}; the run has {listed(list(candidates))}"
+        )
+    return found
+
+
+def _of_lines(records: Iterable[tuple[int, dict[str, Any]]], path: str) -> Ratings:
+    """CRUX's judge lines: a document, or all documents of a topic, in a line."""
+    found: Ratings = {}
+    for line, record in records:
+        topic = next((record[key] for key in _TOPICS if key in record), None)
+        ratings = next((record[key] for key in _RATINGS if key in record), None)
+        documents = record.get("docids", [next((record[key] for key in _DOCUMENTS if key in record), None)])
+        rows = ratings if "docids" in record else [ratings]
+        if topic is None or None in documents or not _is_table(rows) or len(rows or ()) != len(documents):
+            shapes = '{"id", "docid", "rating": [..]} or {"id", "docids", "ratings": [[..], ..]}'
+            raise FormatError(path, f"expected {shapes}", line)
+        for document, row in zip(documents, rows or (), strict=True):
+            mine = found.setdefault(str(topic), {})
+            if str(document) in mine:
+                raise FormatError(path, f"document {document!r} of topic {topic!r} is rated twice", line)
+            mine[str(document)] = [_rating(value, path, line) for value in row]
+    return found
+
+
+def _of_judgments(records: Sequence[tuple[int, dict[str, Any]]], path: str) -> tuple[Ratings, dict[str, list[str]]]:
+    """Judgments of documents: the majority of votes."""
+    cells: dict[str, dict[str, dict[str, list[Any]]]] = {}
+    for line, record in records:
+        judgment, scale = read_judgment(record, path, line)
+        if judgment.view != "documents":
+            continue
+        if scale.top != _TOP:
+            raise FormatError(path, f"ratings are on a scale from 0 to {_TOP} (this is one to {scale.top})", line)
+        of_topic = cells.setdefault(judgment.topic, {})
+        of_topic.setdefault(judgment.unit, {}).setdefault(judgment.nugget, []).append(judgment)
+    if not cells:
+        raise FormatError(path, "no judgment of a document")
+    questions = {
+        topic: list(dict.fromkeys(nugget for row in rows.values() for nugget in row)) for topic, rows in cells.items()
+    }
+    found = {
+        topic: {
+            document: [grade_of_votes(row[nugget]) if nugget in row else None for nugget in questions[topic]]
+            for document, row in rows.items()
+        }
+        for topic, rows in cells.items()
+    }
+    return found, questions
+
+
+def write_ratings(ratings: Ratings) -> Iterator[str]:
+    """CRUX's judge lines, with document ids; null where a rating failed."""
+    for topic, rows in ratings.items():
+        for document, row in rows.items():
+            yield json.dumps({"id": topic, "docid": document, "rating": row}, ensure_ascii=False) + "\n"
