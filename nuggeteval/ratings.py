@@ -10,17 +10,24 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from nuggeteval.data import Judgment, Scale
 from nuggeteval.errors import DataError, FormatError, listed, shorten
 from nuggeteval.files import json_records, read_bytes
 from nuggeteval.formats.judgments import grade_of_votes, read_judgment
 
-__all__ = ["Ratings", "read_ratings", "write_ratings"]
+__all__ = ["Ratings", "as_judgments", "is_ratings", "read_ratings", "write_ratings"]
 
 Ratings = dict[str, dict[str, list[int | None]]]
 """Topic -> document -> rating 0 to 5 of each question."""
 
-_TOP = 5
+_SCALE = Scale(5, 3)
+_TOP = _SCALE.top
 _TOPICS, _DOCUMENTS, _RATINGS = ("id", "example_id"), ("docid", "pid"), ("rating", "ratings")
+
+
+def is_ratings(record: Mapping[str, Any]) -> bool:
+    """Whether the first record of a file is one of CRUX's judge lines, or LANCER's whole file."""
+    return any(key in record for key in _RATINGS) or (bool(record) and all(map(_is_table, record.values())))
 
 
 def read_ratings(path: str, candidates: Mapping[str, Sequence[str]]) -> tuple[Ratings, dict[str, list[str]]]:
@@ -77,6 +84,8 @@ def _rating(value: Any, path: str, line: int | None) -> int | None:
 
 def _positional(tables: Mapping[str, Any], path: str, candidates: Mapping[str, Sequence[str]]) -> Ratings:
     """LANCER's file: rows in the order of the run."""
+    if not candidates:
+        raise DataError(f"{path}: its rows have no document ids: the run that they rate must be named")
     found: Ratings = {}
     for topic, rows in tables.items():
         if topic not in candidates:
@@ -141,6 +150,26 @@ def _of_judgments(records: Sequence[tuple[int, dict[str, Any]]], path: str) -> t
         for topic, rows in cells.items()
     }
     return found, questions
+
+
+def as_judgments(ratings: Ratings, questions: Mapping[str, Sequence[str]]) -> list[tuple[Judgment, Scale]]:
+    """Ratings as judgments of documents; what could not be parsed as failed ones.
+
+    Args:
+        ratings: as :func:`read_ratings` gives them.
+        questions: topic -> ids of its questions.
+    """
+    return [
+        (_judgment(topic, document, nugget, value), _SCALE)
+        for topic, rows in ratings.items()
+        for document, row in rows.items()
+        for nugget, value in zip(questions[topic], row, strict=True)
+    ]
+
+
+def _judgment(topic: str, document: str, nugget: str, value: int | None) -> Judgment:
+    reason = "unparsed" if value is None else ""
+    return Judgment("documents", "", topic, document, nugget, "ratings", None, value, reason)
 
 
 def write_ratings(ratings: Ratings) -> Iterator[str]:

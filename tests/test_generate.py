@@ -384,6 +384,29 @@ def test_broken_ratings_are_named(text, kind, message, write):
         read_ratings(write("ratings", text), CANDIDATES)
 
 
+def test_ratings_are_nugget_qrels(lancer, cli, tmp_path):
+    ratings, qrels = lancer / "duc04-own.judge.jsonl", tmp_path / "q"
+    assert cli("convert", ratings, qrels, "--to", "qrels").code == 0
+    rows = [line.split() for line in qrels.read_text().splitlines()]
+    assert len(rows) == 15 * len(ratings.read_text().splitlines())
+    published = (lancer / "duc04-own.nugget-qrels.tau3.txt").read_text().splitlines()
+    assert {tuple(row[:3]) for row in rows if int(row[3]) >= 3} == {tuple(line.split()[:3]) for line in published}
+
+
+def test_ratings_with_and_without_document_ids(lancer, cli, tmp_path):
+    stage = "neuclir24.lsr-milco"
+    source, run = lancer / f"ratings/{stage}.oracle.json", lancer / f"first_stage/{stage}.run"
+    lines, judgments, again = (tmp_path / name for name in "lja")
+    assert cli("convert", source, lines, "--to", "ratings", "--run", run).code == 0
+    assert "26700 judgments" in cli("convert", lines, judgments, "--to", "judgments").err
+    assert cli("convert", judgments, again, "--to", "ratings").code == 0
+    assert again.read_text() == lines.read_text()
+    first = json.loads(lines.read_text().splitlines()[0])
+    assert first["rating"] == json.loads(source.read_text())[first["id"]][0]
+    assert "2 failed" in cli("convert", source, "-", "--to", "qrels", "--run", run).err
+    assert "no document ids" in cli("convert", source, "-", "--to", "qrels").err
+
+
 def test_candidates_without_a_rating():
     ratings = {"7": {"a": [5]}, "9": {"z": [1]}}
     with pytest.raises(DataError, match=r"1 of 2 candidates have no rating: 7 b; are these the ratings of this run"):

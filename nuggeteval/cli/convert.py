@@ -17,7 +17,9 @@ from nuggeteval.formats.labels import read_aliases, read_labels
 from nuggeteval.formats.nuggetizer import read_assignments, write_assignments, write_nuggetizer_bank
 from nuggeteval.formats.nuggets import read_bank, write_bank
 from nuggeteval.formats.topics import is_topics, read_statements
-from nuggeteval.formats.trec import read_qrels, write_qrels, write_run
+from nuggeteval.formats.trec import read_qrels, read_run, write_qrels, write_run
+from nuggeteval.generators import candidates_of
+from nuggeteval.ratings import Ratings, as_judgments, is_ratings, read_ratings, write_ratings
 from nuggeteval.units import ANSWER_VIEWS, runs_of
 
 __all__ = ["add_arguments", "run"]
@@ -32,10 +34,14 @@ examples:
   nuggeteval convert gold.json BANK.jsonl --to bank
   nuggeteval convert nuggets.jsonl BANK.jsonl --to bank
   nuggeteval convert answers.json ONE.run --to run --view nuggets
+  nuggeteval convert crux.judge.jsonl nuggets.qrels --to qrels
+  nuggeteval convert lancer.json ratings.jsonl --to ratings --run FIRST.run
 
-to judgments or qrels: from judgments, qrels, labels of people, or nuggetizer's assignments (qrels also from topics of
-iKAT: statements). to bank or nuggetizer: from any bank, or from extracted nuggets. to answers: from any answers, as
-TREC RAG 2025 has them. to run: the units of answers of one run, to be scored against the qrels of their view.
+to judgments or qrels: from judgments, qrels, labels of people, nuggetizer's assignments, or ratings of CRUX and LANCER
+(qrels also from topics of iKAT: statements). to ratings: CRUX's judge lines, from judgments of documents from 0 to 5
+or from ratings in another shape; LANCER's have no document ids, and --run is the run that they rate. to bank or
+nuggetizer: from any bank, or from extracted nuggets. to answers: from any answers, as TREC RAG 2025 has them. to run:
+the units of answers of one run, to be scored against the qrels of their view.
 """
 
 
@@ -49,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--to", choices=tuple(_WRITERS), required=True, help="format to write")
     add("--view", choices=VIEWS, help="what the units are (the only view there is, else responses)")
     add("--bank", metavar="FILE", help="texts of the nuggets, for assignments")
+    add("--run", dest="first", metavar="FILE", help="the run whose documents LANCER's ratings are of, in its order")
     add("--aliases", metavar="FILE", help="TSV with a header: name of a run in the labels, in the judgments")
 
 
@@ -65,7 +72,9 @@ def _records(options: argparse.Namespace) -> list[tuple[Judgment, Scale]]:
     raw = read_bytes(options.source)
     if raw.lstrip()[:1] in (b"{", b"["):
         _, first = next(json_records(raw, options.source), (0, {}))
-        return read_judgments(options.source) if "view" in first else read_assignments(options.source)
+        if "view" in first:
+            return read_judgments(options.source)
+        return as_judgments(*_ratings(options)) if is_ratings(first) else read_assignments(options.source)
     columns = next((line.split() for line in raw.splitlines() if line.strip()), [])
     if len(columns) == 2:
         labels = read_labels(options.source, read_aliases(options.aliases) if options.aliases else {})
@@ -74,6 +83,11 @@ def _records(options: argparse.Namespace) -> list[tuple[Judgment, Scale]]:
             for (run, topic, nugget), grade in labels.items()
         ]
     return _from_qrels(options)
+
+
+def _ratings(options: argparse.Namespace) -> tuple[Ratings, dict[str, list[str]]]:
+    """Ratings in any shape, with the ids of their questions."""
+    return read_ratings(options.source, candidates_of(read_run(options.first)) if options.first else {})
 
 
 def _from_qrels(options: argparse.Namespace) -> list[tuple[Judgment, Scale]]:
@@ -121,6 +135,12 @@ def _to_qrels(options: argparse.Namespace) -> str:
     write_qrels(qrels, options.out)
     failed = 0 if qrels.failed is None else int(qrels.failed.sum())
     return f"{len(qrels.unit)} rows{f', {failed} failed ones with grade 0' if failed else ''}"
+
+
+def _to_ratings(options: argparse.Namespace) -> str:
+    ratings, _ = _ratings(options)
+    write_text(options.out, "".join(write_ratings(ratings)))
+    return f"ratings of {sum(map(len, ratings.values()))} documents of {len(ratings)} topics"
 
 
 def _to_assignments(options: argparse.Namespace) -> str:
@@ -173,6 +193,7 @@ _WRITERS: dict[str, Callable[[argparse.Namespace], str]] = {
     "judgments": _to_judgments,
     "qrels": _to_qrels,
     "assignments": _to_assignments,
+    "ratings": _to_ratings,
     "bank": _bank_writer(write_bank),
     "nuggetizer": _bank_writer(write_nuggetizer_bank),
     "answers": _to_answers,
