@@ -19,7 +19,7 @@ from nuggeteval.measures.novelty import novelty_gain
 from nuggeteval.registry import suggestion
 from nuggeteval.rows import FloatArray, IntArray
 
-__all__ = ["PUBLISHED", "STRATEGIES", "Ranked", "aggregate", "strategy_name"]
+__all__ = ["PUBLISHED", "STRATEGIES", "Ranked", "aggregate", "full_name", "strategy_name"]
 
 KAPPA = 60
 """Constant of reciprocal rank fusion (Cormack et al. 2009)."""
@@ -138,16 +138,16 @@ def _soft_cov(ratings: Ratings, tau: int) -> Ranked:
     while len(left):
         gain = np.round((open_still * (1.0 - unsure[left])).sum(axis=1), _DECIMALS)
         place = int(gain.argmax())
+        if gain[place] <= 0:
+            break
         order.append(int(left[place]))
         gains.append(float(gain[place]))
         open_still = open_still * unsure[left[place]]
         left = np.delete(left, place)
-        # Where all is answered for sure the gains are 0: the rest is taken by what it says itself.
-        if gain[place] <= 0:
-            rest = left[np.argsort(-(1.0 - unsure[left]).sum(axis=1), kind="stable")]
-            order += rest.tolist()
-            gains += [0.0] * len(rest)
-            break
+    # Where all is answered for sure the gains are 0: the rest is taken by what it says itself.
+    alone = np.round((1.0 - unsure[left]).sum(axis=1), _DECIMALS)
+    order += left[np.argsort(-alone, kind="stable")].tolist()
+    gains += [0.0] * len(left)
     picked = np.array(order, dtype=np.int64)
     return Ranked(picked, np.array(gains), _first_answers(ratings[picked] >= tau))
 
@@ -192,16 +192,33 @@ def strategy_name(name: str, tau: int | None = None) -> tuple[str, int]:
     """
     plain = name.replace("coverage", "cov").replace("-tau=", "-")
     base, _, suffix = plain.rpartition("-")
+    if suffix == "tau" and base in STRATEGIES:
+        plain, base, suffix = base, "", ""
     said = int(suffix) if suffix.isascii() and suffix.isdigit() and base in STRATEGIES else None
     base = base if said is not None else plain
     if base not in STRATEGIES:
         raise ParameterError(f"unknown aggregation {name!r}{suggestion(name, STRATEGIES)}")
     chosen = said if said is not None else tau
+    if said is not None and tau is not None and said != tau:
+        raise ParameterError(f"{name} has its tau in its name, and it is not {tau}")
     if chosen is not None and base not in _WITH_TAU:
         raise ParameterError(f"the aggregation {base} has no tau")
     if chosen is not None and not 1 <= chosen <= _TOP:
         raise ParameterError(f"tau must be from 1 to {_TOP} (got {chosen})")
     return base, chosen or 1
+
+
+def full_name(name: str, tau: int | None = None) -> str:
+    """The name of an aggregation as :data:`PUBLISHED` writes it: ``sum``, ``sum-3``, ``greedy-cov-1``.
+
+    Args:
+        name, tau: as for :func:`strategy_name`.
+
+    Raises:
+        ParameterError: as there.
+    """
+    base, least = strategy_name(name, tau)
+    return f"{base}-{least}" if base.startswith("greedy") or least > 1 else base
 
 
 def aggregate(ratings: Ratings, name: str, tau: int | None = None) -> Ranked:
@@ -216,7 +233,10 @@ def aggregate(ratings: Ratings, name: str, tau: int | None = None) -> Ranked:
         ParameterError: an unknown aggregation or tau; a table of another shape, or with a rating above 5.
     """
     base, tau = strategy_name(name, tau)
-    table = np.asarray(ratings, dtype=np.int64)
+    given = np.asarray(ratings)
+    if given.dtype.kind not in "iub":
+        raise ParameterError(f"ratings must be integers (got {given.dtype})")
+    table = given.astype(np.int64)
     if table.ndim != 2 or not table.shape[1]:
         raise ParameterError(f"ratings must be documents x questions (got the shape {table.shape})")
     if table.max(initial=0) > _TOP:

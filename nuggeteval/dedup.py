@@ -9,7 +9,6 @@ all copies of a repeated one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -17,7 +16,7 @@ from nuggeteval.data import Nugget, NuggetBank
 from nuggeteval.errors import ParameterError
 from nuggeteval.judges import Item, Judge
 from nuggeteval.stats.graph import strong_components
-from nuggeteval.text import fold
+from nuggeteval.text import fold, natural
 
 __all__ = ["KEEP", "RULES", "deduplicate", "pairs_to_judge"]
 
@@ -73,9 +72,7 @@ def deduplicate(
 
 def _preference(nugget: Nugget, keep: str) -> tuple[int, list[tuple[int, int, str]]]:
     """The order in which nuggets stay: by id, its numbers taken as numbers, or the longest first."""
-    parts = re.findall(r"[0-9]+|[^0-9]+", nugget.id)
-    natural = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
-    return (-len(nugget.text) if keep == "longest" else 0, natural)
+    return (-len(nugget.text) if keep == "longest" else 0, natural(nugget.id))
 
 
 def _same(text: str) -> str:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from nuggeteval.data import NuggetQrels, Scores
+from nuggeteval.errors import DataError, listed
 from nuggeteval.leaderboards import BETTER, WORSE, Cell, Method, Ranking, pairs_p
 from nuggeteval.measures import TABLE, name_of, record_of
 from nuggeteval.metaevaluation import Correlation
@@ -292,12 +293,16 @@ def _traces(trace: Trace, scores: Scores, nuggets: NuggetsFound | None) -> dict[
                 ],
             }
         )
+    if not topics:
+        traced = listed([str(record["topic"]) for record in trace.records])
+        raise DataError(f"{trace.run}: no topic in common: the trace has {traced}; the scores {listed(scores.topics)}")
     caption = "nearest: the sub-question that shares most content words with the nugget, none where it shares no word"
     return {"run": trace.run, "caption": caption, "topics": topics}
 
 
 def _nearest_question(nugget: str, questions: Sequence[Mapping[str, str]]) -> str:
+    """The id of the sub-question that is the nugget itself, or shares most content words with it."""
     wanted = content_words(nugget)
-    shared = [len(content_words(question["text"]) & wanted) for question in questions]
+    shared = [(question["text"] == nugget, len(content_words(question["text"]) & wanted)) for question in questions]
     best = max(range(len(shared)), key=lambda place: shared[place], default=0)
-    return questions[best]["id"] if shared and shared[best] else ""
+    return questions[best]["id"] if shared and any(shared[best]) else ""

@@ -12,10 +12,11 @@ from typing import Any
 
 from nuggeteval.data import Judgment, Scale
 from nuggeteval.errors import DataError, FormatError, listed, shorten
-from nuggeteval.files import json_records, read_bytes
+from nuggeteval.files import json_object, json_records, read_bytes
 from nuggeteval.formats.judgments import grade_of_votes, read_judgment
+from nuggeteval.text import natural
 
-__all__ = ["Ratings", "as_judgments", "is_ratings", "read_ratings", "write_ratings"]
+__all__ = ["Ratings", "as_judgments", "is_ratings", "of_questions", "read_ratings", "write_ratings"]
 
 Ratings = dict[str, dict[str, list[int | None]]]
 """Topic -> document -> rating 0 to 5 of each question."""
@@ -30,16 +31,19 @@ def is_ratings(record: Mapping[str, Any]) -> bool:
     return any(key in record for key in _RATINGS) or (bool(record) and all(map(_is_table, record.values())))
 
 
-def read_ratings(path: str, candidates: Mapping[str, Sequence[str]]) -> tuple[Ratings, dict[str, list[str]]]:
+def read_ratings(
+    path: str, candidates: Mapping[str, Sequence[str]], depth: int | None = None
+) -> tuple[Ratings, dict[str, list[str]]]:
     """Read ratings in whatever shape they are.
 
     Args:
         path: judgments of documents, CRUX's judge lines (``{"id", "docid", "rating": [..]}``, or all documents of a
             topic in one line, or the older names), or LANCER's ``{topic: [[..], ..]}``.
         candidates: topic -> documents in the order of the first stage, which LANCER's rows are.
+        depth: LANCER's rows may also be the first ``depth`` of them; by default they are all.
 
     Returns:
-        (ratings, topic -> ids of its questions: those of judgments, else 1, 2, ...).
+        (ratings, topic -> ids of its questions: those of judgments, in the order of their numbers; else 1, 2, ...).
 
     Raises:
         FormatError: another shape, a rating that is no integer from 0 to 5 (-1: unparsable), rows of several lengths.
@@ -48,11 +52,12 @@ def read_ratings(path: str, candidates: Mapping[str, Sequence[str]]) -> tuple[Ra
     raw = read_bytes(path)
     if raw.lstrip()[:1] not in (b"{", b"["):
         raise FormatError(path, "ratings are JSON: judgments, CRUX's judge lines, or LANCER's {topic: [[..], ..]}")
-    records = list(json_records(raw, path))
+    whole = json_object(raw)
+    records = [(1, whole)] if whole is not None else list(json_records(raw, path))
     if records and "view" in records[0][1]:
         return _of_judgments(records, path)
     if len(records) == 1 and records[0][1] and all(_is_table(value) for value in records[0][1].values()):
-        found = _positional(records[0][1], path, candidates)
+        found = _positional(records[0][1], path, candidates, depth)
     else:
         found = _of_lines(records, path)
     if not found:
@@ -71,7 +76,28 @@ def _numbers(rows: Mapping[str, Sequence[int | None]], path: str, topic: str) ->
         raise FormatError(
             path, f"topic {topic!r}: documents are rated against {listed(sorted(map(str, lengths)))} questions"
         )
+    if lengths == {0}:
+        raise FormatError(path, f"topic {topic!r} has no rating")
     return [str(number) for number in range(1, lengths.pop() + 1)]
+
+
+def of_questions(
+    ratings: Ratings, ids: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]
+) -> tuple[Ratings, dict[str, list[str]]]:
+    """The ratings against some questions alone, in their order.
+
+    Args:
+        ratings, ids: as :func:`read_ratings` gives them.
+        wanted: topic -> ids of questions; those that were not rated are left out, and topics without any.
+    """
+    kept = {topic: [name for name in names if name in ids[topic]] for topic, names in wanted.items() if topic in ids}
+    kept = {topic: names for topic, names in kept.items() if names}
+    columns = {topic: [list(ids[topic]).index(name) for name in names] for topic, names in kept.items()}
+    chosen = {
+        topic: {document: [row[place] for place in places] for document, row in ratings[topic].items()}
+        for topic, places in columns.items()
+    }
+    return chosen, kept
 
 
 def _rating(value: Any, path: str, line: int | None) -> int | None:
@@ -82,7 +108,9 @@ def _rating(value: Any, path: str, line: int | None) -> int | None:
     return None if value is None or value < 0 else value
 
 
-def _positional(tables: Mapping[str, Any], path: str, candidates: Mapping[str, Sequence[str]]) -> Ratings:
+def _positional(
+    tables: Mapping[str, Any], path: str, candidates: Mapping[str, Sequence[str]], depth: int | None
+) -> Ratings:
     """LANCER's file: rows in the order of the run."""
     if not candidates:
         raise DataError(f"{path}: its rows have no document ids: the run that they rate must be named")
@@ -90,7 +118,7 @@ def _positional(tables: Mapping[str, Any], path: str, candidates: Mapping[str, S
     for topic, rows in tables.items():
         if topic not in candidates:
             continue
-        documents = candidates[topic]
+        documents = candidates[topic] if len(rows) != depth else candidates[topic][:depth]
         if len(rows) != len(documents):
             raise DataError(
                 f"{path}: topic {topic!r} has {len(rows)} rows without document ids, and the run has {len(documents)} "
@@ -115,7 +143,8 @@ def _of_lines(records: Iterable[tuple[int, dict[str, Any]]], path: str) -> Ratin
         ratings = next((record[key] for key in _RATINGS if key in record), None)
         documents = record.get("docids", [next((record[key] for key in _DOCUMENTS if key in record), None)])
         rows = ratings if "docids" in record else [ratings]
-        if topic is None or None in documents or not _is_table(rows) or len(rows or ()) != len(documents):
+        named = isinstance(documents, list) and all(map(_is_id, [topic, *documents]))
+        if not named or not _is_table(rows) or len(rows or ()) != len(documents):
             shapes = '{"id", "docid", "rating": [..]} or {"id", "docids", "ratings": [[..], ..]}'
             raise FormatError(path, f"expected {shapes}", line)
         for document, row in zip(documents, rows or (), strict=True):
@@ -124,6 +153,10 @@ def _of_lines(records: Iterable[tuple[int, dict[str, Any]]], path: str) -> Ratin
                 raise FormatError(path, f"document {document!r} of topic {topic!r} is rated twice", line)
             mine[str(document)] = [_rating(value, path, line) for value in row]
     return found
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def _of_judgments(records: Sequence[tuple[int, dict[str, Any]]], path: str) -> tuple[Ratings, dict[str, list[str]]]:
@@ -140,7 +173,7 @@ def _of_judgments(records: Sequence[tuple[int, dict[str, Any]]], path: str) -> t
     if not cells:
         raise FormatError(path, "no judgment of a document")
     questions = {
-        topic: list(dict.fromkeys(nugget for row in rows.values() for nugget in row)) for topic, rows in cells.items()
+        topic: sorted({nugget for row in rows.values() for nugget in row}, key=natural) for topic, rows in cells.items()
     }
     found = {
         topic: {

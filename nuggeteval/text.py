@@ -7,7 +7,18 @@ import unicodedata
 from functools import lru_cache
 from hashlib import blake2b
 
-__all__ = ["STOP_WORDS", "content_words", "fold", "hash_of_texts", "sentences", "squeezed", "words"]
+__all__ = [
+    "STOP_WORDS",
+    "content_words",
+    "first_words",
+    "fold",
+    "hash_of_texts",
+    "natural",
+    "pieces",
+    "sentences",
+    "squeezed",
+    "words",
+]
 
 _STOP_WORDS = """
 a about above after again against all also am an and any are as at be because been before being below between both but
@@ -20,6 +31,8 @@ while who whom why will with would you your yours yourself yourselves
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 _WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?")
+# Scripts without blanks: a character is a word, else nothing of them would ever be cut.
+_PIECE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _MARKS = re.compile(r"[*_`#>]+")
 _END = re.compile(
     r"""(?<=[.!?])["'\u201d\u2019)\]]*\s+(?=["'\u201c\u2018(\[]*[^\W_a-z])""",
@@ -74,6 +87,27 @@ def fold(text: str) -> str:
 
 
 @lru_cache(maxsize=1 << 16)
+def pieces(text: str) -> list[str]:
+    """Runs without blanks; of Han and Kana, which have none, every character."""
+    return _PIECE.findall(text)
+
+
+def first_words(text: str, number: int | None) -> str:
+    """The first words of a text as they are (see :func:`pieces`); the text itself where it is no longer."""
+    if number is None:
+        return text
+    for count, match in enumerate(_PIECE.finditer(text), start=1):
+        if count > number:
+            return text[: match.start()].rstrip()
+    return text
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """A key that sorts ids with their numbers taken as numbers: n2 before n10."""
+    parts = re.findall(r"[0-9]+|[^0-9]+", name)
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
+
+
 def squeezed(text: str) -> str:
     """A text with every run of white space as one blank."""
     return " ".join(text.split())

@@ -6,7 +6,10 @@ import os
 import re
 import subprocess
 import sys
+import time
 from csv import DictReader
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ from test_cases import CASES
 
 from nuggeteval import DataError, FormatError, Inputs, ParameterError, evaluate, read_bank, read_qrels, read_run
 from nuggeteval.aggregation import PUBLISHED, STRATEGIES, aggregate, strategy_name
+from nuggeteval.formats.topics import read_queries
 from nuggeteval.generators import as_run, candidates_of, checked_order
 from nuggeteval.generators.ideal import ideal
 from nuggeteval.generators.lancer import rerank, unrated_notes
@@ -376,6 +380,10 @@ def test_every_shape_says_the_same(shape, write):
         ('{"9": [[5, 0]]}', DataError, "no topic in common: it has 9; the run has 7"),
         ('{"id": "7", "docid": "a", "rating": [5]}\n{"id": "7", "docid": "a", "rating": [5]}\n', FormatError, "2: document 'a' of topic '7' is rated twice"),
         ('{"id": "7", "rating": [5]}\n', FormatError, "expected"),
+        ('{"id": "7", "docids": null, "ratings": [[5]]}\n', FormatError, "expected"),
+        ('{"id": "7", "docids": "a", "ratings": [[5]]}\n', FormatError, "expected"),
+        ('{"id": ["7"], "docid": "a", "rating": [5]}\n', FormatError, "expected"),
+        ('{"7": [[], []]}', FormatError, "topic '7' has no rating"),
         ("t n d 1\n", FormatError, "ratings are JSON"),
     ],
 )  # fmt: skip
@@ -439,6 +447,8 @@ def test_nothing_is_added_or_lost():
         ("<START OF LIST>\nWhat is a tide?\n<END OF LIST>\nBye bye my friend", ["What is a tide?"]),
         ("What is a tide?\n\nWho measures it then?", ["What is a tide?", "Who measures it then?"]),
         ("<think>Why? Who knows this?</think>\n<questions>\nWhat is a tide?\n</questions>", ["What is a tide?"]),
+        ("Here are two questions:\nWhat is a tide?", ["What is a tide?"]),
+        ("\u6f6e\u6c50\u662f\u4ec0\u4e48\uff1f", ["\u6f6e\u6c50\u662f\u4ec0\u4e48\uff1f"]),
         ("", []),
         ("No.", []),
     ],
@@ -461,12 +471,12 @@ def test_the_number_is_respected_for_files(write):
     path = write("q.json", '{"t": ["What is a tide?", "Who measures it?", "Why does it matter?"]}')
     assert read_questions(path, 2).texts == {"t": ["What is a tide?", "Who measures it?"]}
     assert read_questions(path).texts["t"][2] == "Why does it matter?"
-    bank = as_question_bank(read_questions(path, 2).texts, "q", {"t": "Tides"})
+    bank = as_question_bank(read_questions(path, 2), "q", {"t": "Tides"})
     assert [n.text for n in bank.nuggets["t"]] == ["Tides\nWhat is a tide?", "Tides\nWho measures it?"]
     with pytest.raises(FormatError, match="no sub-question"):
         read_questions(write("e.json", '{"t": []}'))
     with pytest.raises(ParameterError, match="no request for the topics t"):
-        as_question_bank({"t": ["What?"]}, "q", {})
+        as_question_bank(read_questions(path), "q", {})
 
 
 def test_all_of_the_request_counts(shared, tmp_path, write, cli, monkeypatch):
@@ -501,6 +511,7 @@ def test_all_of_the_request_counts(shared, tmp_path, write, cli, monkeypatch):
     for prompt in prompts:
         assert "National Institutes of Health" in prompt
         assert "I need a report on suicide rates" in prompt
+        assert "Japan suicide rate COVID-19" in prompt
 
 
 # --- the whole chain ---------------------------------------------------------------------------------------------------
@@ -618,7 +629,7 @@ def test_a_bad_reply_is_counted_and_stops_nothing(hundred, cli, tmp_path, monkey
         result = cli("generate", "lancer", *hundred, *options)
     assert result.code == 0
     assert "t: 1 of 2 questions" in result.err
-    assert "2 ratings could not be parsed and count 0" in result.err
+    assert "2 ratings failed and count 0 (mostly: unparsed)" in result.err
     documents = candidates_of(read_run(str(tmp_path / "o.run")))["t"]
     assert documents[-2:] == ["d007", "d008"]
     record = json.loads((tmp_path / "t.jsonl").read_text())
@@ -695,6 +706,15 @@ def test_all_aggregations_go_to_a_folder(cli, tmp_path):
         (("--run", "EMPTY", "--ratings", "OTHER"), 1, "EMPTY"),
         ((*DEMO[:2], "--documents", "OTHER", *QUERIES, "--judge", "lexical"), 1, "no candidate has a text"),
         ((*DEMO[:2], "--ratings", ROOT / "runs/demo-keyword.run"), 1, "ratings are JSON"),
+        ((*DEMO, *QUERIES, "--judge", "lexical", "--aggregate", "rrf", "--tau", "3"), 2, "rrf has no tau"),
+        ((*DEMO, *QUERIES, "--judge", "lexical", "--aggregate", "greedy-cov-3", "--tau", "2"), 2, "in its name"),
+        ((*DEMO, *QUERIES, "--judge", "lexical", "--aggregate", "all", "--tau", "3"), 2, "--tau says nothing"),
+        ((*DEMO, *QUERIES, "--judge", "lexical", "--model", "m"), 2, "--model says nothing beside --judge lexical"),
+        ((*DEMO, *QUERIES, "--judge", "rubric"), 2, "--model NAME"),
+        ((*DEMO, "--oracle", "OTHER", "--n", "2", "--judge", "lexical"), 2, "--n says nothing beside --oracle"),
+        ((*DEMO, "--ratings", "OTHER", "--judge", "lexical"), 2, "--judge says nothing beside --ratings"),
+        ((*DEMO, *QUERIES, "--judge", "lexical", "--tag", "a b"), 2, "white space"),
+        ((*DEMO, *QUERIES, "--judge", "lexical", "--trace", "nowhere/t"), 1, "no such folder"),
     ],
 )  # fmt: skip
 def test_bad_input_is_named(options, code, message, cli, write, tmp_path):
@@ -705,4 +725,239 @@ def test_bad_input_is_named(options, code, message, cli, write, tmp_path):
     result = cli("generate", "lancer", *(files.get(option, option) for option in options), "-o", tmp_path / "o.run")
     assert result.code == code, result.err
     assert re.search(message, result.err), result.err
-    assert not (tmp_path / "o.run").exists()
+    assert list(tmp_path.glob("o.run*")) == []
+
+
+# --- what a reader of the first version found -------------------------------------------------------------------------
+
+
+@given(table=TABLES)
+def test_soft_coverage_is_its_definition_in_fractions(table):
+    chance = [[Fraction(max(value, 0), 5) ** 2 for value in row] for row in table]
+    left, order = list(range(len(table))), []
+    still = [Fraction(1)] * len(table[0])
+    while left:
+        gain = {d: sum(s * c for s, c in zip(still, chance[d], strict=True)) for d in left}
+        best = max(left, key=lambda d: (gain[d], -d))
+        if not gain[best]:
+            break
+        order.append(best)
+        still = [s * (1 - c) for s, c in zip(still, chance[best], strict=True)]
+        left.remove(best)
+    order += sorted(left, key=lambda d: (-sum(chance[d]), d))
+    assert aggregate(table, "soft-cov").order.tolist() == order
+
+
+def test_soft_coverage_goes_on_where_all_is_answered():
+    # The 5 answers for sure: all gains are 0, and the 4s still come before the 0s.
+    assert aggregate([[0], [4], [5], [0], [4]], "soft-cov").order.tolist() == [2, 1, 4, 0, 3]
+
+
+def test_ratings_are_whole_numbers():
+    with pytest.raises(ParameterError, match="must be integers"):
+        aggregate(np.array([[1.7], [2.0]]), "sum")
+
+
+def generate(cli, *arguments):
+    result = cli("generate", "lancer", *arguments)
+    assert result.code == 0, result.err
+    return result
+
+
+def traced(path):
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def test_questions_keep_their_ratings_whatever_comes_first(hundred, cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+
+    def answer(prompt):
+        if "<questions>" in prompt:
+            return {"content": MADE}
+        if "What is the first thing?" in prompt:
+            time.sleep(0.02)
+            return {"content": "4"}
+        return {"content": "1"}
+
+    with serving(answer) as server:
+        trace = tmp_path / "t.jsonl"
+        options = ("--model", "m", "--base-url", server.url, "-o", tmp_path / "o.run", "--trace", trace)
+        generate(cli, *hundred, *options)
+    (record,) = traced(trace)
+    lines = [json.loads(line) for line in (tmp_path / "o.run.stages/ratings.jsonl").read_text().splitlines()]
+    assert lines[0]["nugget"] == "2"
+    assert [q["text"] for q in record["questions"]] == ["What is the first thing?", "What is the second thing?"]
+    assert [q["id"] for q in record["questions"]] == ["1", "2"]
+    assert {tuple(d["ratings"]) for d in record["documents"]} == {(4, 1)}
+    reverse = tmp_path / "reverse.jsonl"
+    reverse.write_text(
+        "".join(json.dumps(line) + "\n" for line in sorted(lines, key=lambda x: x["nugget"], reverse=True))
+    )
+    generate(cli, *hundred[:2], "--ratings", reverse, "--n", "1", "-o", tmp_path / "n.run", "--trace", trace)
+    assert {tuple(d["ratings"]) for d in traced(trace)[0]["documents"]} == {(4,)}
+
+
+def test_fewer_questions_than_are_kept(cli, tmp_path, write):
+    bank = json.loads((ROOT / "qrels/demo.bank.jsonl").read_text().splitlines()[0])
+    questions = write("q.json", json.dumps({bank["topic"]: [nugget["text"] for nugget in bank["nuggets"]]}))
+    shared_options = (*DEMO, *QUERIES, "--questions", questions, "--judge", "lexical")
+    runs = {}
+    for name, number, keep in (("five", "5", "K"), ("one", "1", "K"), ("fresh", "1", "L")):
+        out, trace = tmp_path / f"{name}.run", tmp_path / f"{name}.jsonl"
+        options = ("--n", number, "--keep", tmp_path / keep, "-o", out, "--trace", trace)
+        generate(cli, *shared_options, *options)
+        runs[name] = out.read_bytes()
+        first = next(record for record in traced(trace) if record["topic"] == bank["topic"])
+        assert len(first["questions"]) == int(number)
+    assert runs["one"] == runs["fresh"] != runs["five"]
+    assert b"nq_1" in runs["one"]
+    short = write("short.json", json.dumps({bank["topic"]: ["What is known of it?", "Who says that?"]}))
+    trace = tmp_path / "short.jsonl"
+    options = ("--ratings", tmp_path / "K/ratings.jsonl", "--questions", short, "--trace", trace)
+    generate(cli, *DEMO[:2], *options, "-o", tmp_path / "short.run")
+    record = next(record for record in traced(trace) if record["topic"] == bank["topic"])
+    assert [q["text"] for q in record["questions"]] == ["What is known of it?", "Who says that?", "", "", ""]
+
+
+def test_gold_nuggets_keep_their_ids(cli, tmp_path):
+    bank = ROOT / "qrels/demo.bank.jsonl"
+    trace = tmp_path / "t.jsonl"
+    generate(cli, *DEMO, "--oracle", bank, "--judge", "lexical", "-o", tmp_path / "o.run", "--trace", trace)
+    gold = read_bank(str(bank)).nuggets
+    for record in traced(trace):
+        assert [(q["id"], q["text"]) for q in record["questions"]] == [(n.id, n.text) for n in gold[record["topic"]]]
+    assert {d["adds"][0] for record in traced(trace) for d in record["documents"] if d["adds"]} <= {
+        nugget.id for nuggets in gold.values() for nugget in nuggets
+    }
+
+
+@pytest.mark.parametrize("name", ["greedy-coverage", "greedy-cov", "greedy-cov-3", "greedy-coverage-tau=3"])
+def test_tau_counts_under_every_name(name, lancer, cli, tmp_path):
+    stage = "duc04.bm25"
+    files = ("--run", lancer / f"first_stage/{stage}.run", "--ratings", lancer / f"ratings/{stage}.oracle.json")
+    generate(cli, *files, "--aggregate", name, "--tau", "3", "-o", tmp_path / "o.run")
+    assert read_run(str(tmp_path / "o.run")).name == "lancer:agg_greedy-cov-3"
+
+
+def test_ratings_of_more_than_the_depth_and_with_indentation(lancer, cli, tmp_path):
+    stage = "duc04.bm25"
+    run, ratings = lancer / f"first_stage/{stage}.run", lancer / f"ratings/{stage}.oracle.json"
+    indented = tmp_path / "r.json"
+    indented.write_text(json.dumps(json.loads(ratings.read_text()), indent=1))
+    found = []
+    for path in (ratings, indented):
+        generate(cli, "--run", run, "--ratings", path, "--depth", "10", "-o", tmp_path / "o.run")
+        found.append(candidates_of(read_run(str(tmp_path / "o.run"))))
+    assert found[0] == found[1]
+    first = candidates_of(read_run(str(run)), 10)
+    assert {t: sorted(d) for t, d in found[0].items()} == {t: sorted(d) for t, d in first.items()}
+
+
+def test_requests_of_crux_are_read(lancer):
+    assert len(read_queries(str(lancer / "crux-mds-duc04.request.jsonl"))) == 50
+
+
+def test_texts_without_blanks_are_cut(hundred, cli, tmp_path, write):
+    lines = [json.dumps({"id": f"d{i:03d}", "text": "\u6c34" * (9 if i else 99)}) for i in range(100)]
+    documents = write("han.jsonl", "\n".join(lines))
+    files = ("--run", hundred[1], "--documents", documents, *hundred[4:])
+    result = generate(cli, *files, "--judge", "lexical", "--words", "20", "-o", tmp_path / "o.run")
+    assert "1 documents are cut to their first 20 words" in result.err
+
+
+def test_a_candidate_without_a_text_counts_0(hundred, cli, tmp_path, write):
+    documents = write("d99.jsonl", "".join(Path(hundred[3]).read_text().splitlines(keepends=True)[1:]))
+    files = ("--run", hundred[1], "--documents", documents, *hundred[4:])
+    result = generate(cli, *files, "--judge", "lexical", "-o", tmp_path / "o.run")
+    assert "1 of 100 candidates have no text and count 0: d000" in result.err
+    assert len(candidates_of(read_run(str(tmp_path / "o.run")))["t"]) == 100
+
+
+def test_the_reason_of_failed_ratings_is_said(hundred, cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+
+    def answer(prompt):
+        if "<questions>" in prompt:
+            return {"content": MADE}
+        return {"status": 400, "error": "too long"} if "number 1" in prompt else {"content": "3"}
+
+    with serving(answer) as server:
+        result = generate(cli, *hundred, "--model", "m", "--base-url", server.url, "-o", tmp_path / "o.run")
+    assert re.search(r"22 ratings failed and count 0 .mostly: HTTP 400", result.err)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-o", "K/ratings.jsonl", "--keep", "K"), "would overwrite what --keep holds"),
+        (("-o", "same", "--trace", "same"), "where another result goes"),
+        (("-o", "nowhere/o.run"), "no such folder"),
+        (("-o", "."), "it is a folder"),
+        (("-o", "-"), "--keep DIR beside -o -"),
+        (("-o", "-", "--keep", "K", "--aggregate", "sum,rrf"), "not to stdout"),
+    ],
+)
+def test_where_results_cannot_go(options, message, hundred, cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.chdir(tmp_path)
+    asked = []
+    before = sorted(tmp_path.iterdir())
+    with serving(lancer_answer(asked)) as server:
+        result = cli("generate", "lancer", *hundred, "--model", "m", "--base-url", server.url, *options)
+    assert result.code in (1, 2)
+    assert message in result.err
+    assert asked == []
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_dry_run_writes_nothing_whatever_is_given(hundred, cli, tmp_path, write):
+    ratings = write("r.json", json.dumps({"t": [[1, 2]] * 100}))
+    for more in (("--ratings", ratings), ("--ratings", ratings, "--aggregate", "all")):
+        result = generate(cli, *hundred[:2], *more, "--dry-run", "-o", tmp_path / "dry")
+        assert "nobody would be asked" in result.err
+        assert not (tmp_path / "dry").exists()
+    prompt = write("p", "no field")
+    options = ("--model", "m", "--question-prompt", prompt, "--dry-run", "-o", tmp_path / "dry")
+    assert cli("generate", "lancer", *hundred, *options).code == 2
+
+
+def test_broken_settings_are_named(hundred, cli, tmp_path):
+    options = (*hundred, "--judge", "lexical", "-o", tmp_path / "o.run")
+    generate(cli, *options)
+    (tmp_path / "o.run.stages/settings.json").write_text("{")
+    result = cli("generate", "lancer", *options)
+    assert (result.code, "choose another --keep" in result.err) == (1, True)
+
+
+def test_topics_without_ratings_are_in_the_trace(cli, tmp_path, write):
+    run = write("r", "t Q0 a 1 2 x\nt Q0 b 2 1 x\nu Q0 c 1 1 x\n")
+    ratings = write("r.jsonl", '{"id": "t", "docid": "a", "rating": [0]}\n{"id": "t", "docid": "b", "rating": [3]}\n')
+    trace = tmp_path / "t.jsonl"
+    generate(cli, "--run", run, "--ratings", ratings, "-o", tmp_path / "o", "--trace", trace)
+    rated, unrated = traced(trace)
+    assert [d["docid"] for d in rated["documents"]] == ["b", "a"]
+    assert (unrated["topic"], unrated["questions"]) == ("u", [])
+    assert unrated["documents"] == [
+        {"rank": 1, "docid": "c", "first_stage": 1, "ratings": None, "value": None, "adds": []}
+    ]
+
+
+def test_a_bound_without_judgments_that_count(cli, tmp_path, write):
+    files = ("--run", ROOT / "runs/demo-ideal.run", "--qrels", ROOT / "qrels/demo.qrels", "-o", tmp_path / "o")
+    result = cli("generate", "ideal", *files, "-l", "9")
+    assert (result.code, "no judgment has a grade of 9 or more" in result.err) == (1, True)
+    rows = (ROOT / "qrels/demo.qrels").read_text().splitlines(keepends=True)
+    qrels = write("q", "".join(row for row in rows if not row.startswith("tides ")))
+    result = cli("generate", "ideal", *files[:2], "--qrels", qrels, "-o", tmp_path / "o")
+    assert "keep the order of the first stage: tides" in result.err
+
+
+def test_first_stages_by_rank(cli, tmp_path, write):
+    run = write("r", "t Q0 a 2 9 x\nt Q0 b 1 1 x\n")
+    qrels = write("q", "t n a 1\nt n b 1\n")
+    orders = []
+    for order in ("score", "rank"):
+        arguments = ("--run", run, "--qrels", qrels, "--order", order, "-o", tmp_path / "o")
+        assert cli("generate", "ideal", *arguments).code == 0
+        orders.append(candidates_of(read_run(str(tmp_path / "o")))["t"])
+    assert orders == [["a", "b"], ["b", "a"]]

@@ -25,7 +25,6 @@ from nuggeteval.formats.trec import read_run
 from nuggeteval.generators import rerank as module
 from nuggeteval.generators.rerank import (
     STRATEGIES,
-    cut,
     estimate,
     heap_sort,
     listwise,
@@ -40,6 +39,7 @@ from nuggeteval.generators.rerank import (
     windows_of,
     yes_and_no,
 )
+from nuggeteval.text import first_words
 
 
 @pytest.fixture(autouse=True)
@@ -315,7 +315,7 @@ def test_variants_of_a_word_are_one():
     ],
 )  # fmt: skip
 def test_cutting(text, words, kept):
-    assert cut(text, words) == kept
+    assert first_words(text, words) == kept
 
 
 # --- pointwise -------------------------------------------------------------------------------------

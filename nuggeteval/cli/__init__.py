@@ -151,18 +151,24 @@ def call(module: str, summary: str, prog: str, arguments: Sequence[str]) -> int:
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
-    """Refuse to write over a file that another option or argument names.
+    """Refuse to write over a file that another option or argument names, or two results into one file.
 
     Raises:
         ParameterError: naming the option.
     """
     named = [value for key, values in vars(options).items() if key not in _OUTPUTS for value in _texts(values)]
     inputs = {Path(name).resolve() for name in named if name != "-" and os.path.isfile(name)}  # noqa: PTH113  (a long text is no error)
+    written: set[Path] = set()
     for key in _OUTPUTS:
         out = getattr(options, key, None)
-        if isinstance(out, str) and Path(out).resolve() in inputs:
-            flag = "-o" if key == "out" else f"--{key.replace('_', '-')}"
+        if not isinstance(out, str) or out == "-":
+            continue
+        flag = "-o" if key == "out" else f"--{key.replace('_', '-')}"
+        if Path(out).resolve() in inputs:
             raise ParameterError(f"{flag} {out} would overwrite an input")
+        if Path(out).resolve() in written:
+            raise ParameterError(f"{flag} {out} is where another result goes")
+        written.add(Path(out).resolve())
 
 
 def _texts(values: object) -> list[str]:
@@ -331,6 +337,31 @@ def read_prompt(options: argparse.Namespace) -> str | None:
     from nuggeteval.ids import decode
 
     return decode(read_bytes(options.prompt))
+
+
+def check_output(path: str | None) -> None:
+    """Find out before any work whether there is a place for a result.
+
+    Raises:
+        FormatError: no such folder, or the path is a folder itself.
+    """
+    if not path or path == "-":
+        return
+    if not Path(path).parent.is_dir():
+        raise FormatError(path, "cannot be written: there is no such folder")
+    if Path(path).is_dir():
+        raise FormatError(path, "cannot be written: it is a folder")
+
+
+def checked_tag(tag: str) -> str:
+    """A run tag as it is.
+
+    Raises:
+        ParameterError: it is empty or has white space.
+    """
+    if tag.split() != [tag]:
+        raise ParameterError(f"a tag must not be empty or have white space (got {tag!r})")
+    return tag
 
 
 def make_folder(folder: Path) -> None:

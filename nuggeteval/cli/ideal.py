@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from nuggeteval.cli import check_output, checked_tag, note
+from nuggeteval.errors import listed
 from nuggeteval.formats.irds import PREFIX, read_irds_qrels
 from nuggeteval.formats.trec import read_qrels, read_run, write_run
 from nuggeteval.generators import as_run, candidates_of
-from nuggeteval.generators.ideal import BY, ideal
+from nuggeteval.generators.ideal import BY, ideal, without_support
 from nuggeteval.options import whole
 
 __all__ = ["add_arguments", "run"]
@@ -34,15 +36,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-l", "--rel", type=whole(1), metavar="N", help="least grade that counts (the scale's own)")
     add("--cutoff", type=whole(1), default=10, metavar="K", help="ranks whose coverage is made maximal, for exact (10)")
     add("--depth", type=whole(1), default=100, metavar="N", help="candidates of each topic (100)")
+    add("--order", choices=("score", "rank"), default="score", help="what the first stage's order is (score)")
     add("--tag", metavar="TAG", help="run tag (ideal:BY)")
     add("-o", "--out", metavar="FILE", required=True, help="the run")
 
 
 def run(options: argparse.Namespace) -> int:
     """Rerank by the qrels."""
-    candidates = candidates_of(read_run(options.first), options.depth)
+    check_output(options.out)
+    tag = checked_tag(options.tag if options.tag is not None else f"ideal:{options.by}")
+    candidates = candidates_of(read_run(options.first), options.depth, options.order)
     named = options.qrels.startswith(PREFIX)
     qrels = read_irds_qrels(options.qrels, "error") if named else read_qrels(options.qrels)
     rankings = ideal(candidates, qrels, options.by, options.rel, options.cutoff)
-    write_run(as_run(rankings, options.tag or f"ideal:{options.by}"), options.out)
+    write_run(as_run(rankings, tag), options.out)
+    if without := without_support(candidates, qrels, options.rel):
+        note(f"warning: topics without a supporting candidate keep the order of the first stage: {listed(without)}")
     return 0

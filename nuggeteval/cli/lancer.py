@@ -5,16 +5,29 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from nuggeteval.aggregation import PUBLISHED, STRATEGIES, strategy_name
+from nuggeteval.aggregation import PUBLISHED, STRATEGIES, full_name
 from nuggeteval.chat import Chat
-from nuggeteval.cli import add_model_options, in_batch, make_chat, make_folder, note, progress_bar, read_prompt
-from nuggeteval.data import Unit
-from nuggeteval.errors import DataError, ParameterError, listed
-from nuggeteval.files import read_bytes, stem, write_text
+from nuggeteval.cli import (
+    add_model_options,
+    check_output,
+    checked_tag,
+    in_batch,
+    make_chat,
+    make_folder,
+    note,
+    progress_bar,
+    read_prompt,
+)
+from nuggeteval.data import Nugget, Unit
+from nuggeteval.errors import DataError, ParameterError, listed, shorten
+from nuggeteval.files import json_object, read_bytes, stem, write_text
 from nuggeteval.formats.documents import read_documents
+from nuggeteval.formats.judgments import read_judgments
 from nuggeteval.formats.nuggets import write_bank
 from nuggeteval.formats.topics import read_queries
 from nuggeteval.formats.trec import read_run, write_run
@@ -25,14 +38,16 @@ from nuggeteval.generators.questions import (
     as_question_bank,
     by_model,
     by_rule,
+    question_prompt,
     read_questions,
     write_questions,
 )
 from nuggeteval.ids import decode
-from nuggeteval.judges import make
+from nuggeteval.judges import CHATTING, make
 from nuggeteval.judging import judge_units
 from nuggeteval.options import whole
-from nuggeteval.ratings import read_ratings
+from nuggeteval.ratings import Ratings, of_questions, read_ratings
+from nuggeteval.text import first_words
 from nuggeteval.units import document_units
 
 __all__ = ["add_arguments", "run"]
@@ -40,6 +55,9 @@ __all__ = ["add_arguments", "run"]
 _JUDGES = ("rubric", "lexical", "hybrid")
 _NUMBER = 2
 """Sub-questions of a topic (section 5.1 of the paper)."""
+
+_QUESTIONS, _BANK, _SETTINGS, _RATINGS = "questions.json", "questions.bank.jsonl", "settings.json", "ratings.jsonl"
+"""What is kept."""
 
 _EXAMPLES = f"""
 examples:
@@ -72,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--run", dest="first", metavar="FILE", required=True, help="first-stage run: the candidates")
     add("--depth", type=whole(1), default=100, metavar="N", help="candidates of each topic (100)")
     add("--order", choices=("score", "rank"), default="score", help="what the first stage's order is (score)")
-    add("--queries", metavar="FILE", help="requests: title, problem statement and background all count")
+    add("--queries", metavar="FILE", help="requests: problem statement and background, and the title for a model")
     add("--documents", metavar="FILE", nargs="+", default=[], help="texts of the candidates")
     add(
         "--n",
@@ -106,97 +124,160 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """The three stages, as far as files do not stand for them."""
     strategies = _strategies(options)
-    candidates = candidates_of(read_run(options.first), options.depth, options.order)
-    source = options.ratings
-    if source is None:
-        source = _rate(options, candidates)
-        if source is None:
-            return 0
-    ratings, ids = read_ratings(source, candidates)
-    if options.ratings and options.n:
-        ids = {topic: names[: options.n] for topic, names in ids.items()}
-        ratings = {t: {document: row[: options.n] for document, row in rows.items()} for t, rows in ratings.items()}
-    messages = unrated_notes(candidates, ratings, source, options.unrated == "error")
-    texts = _known_questions(options)
+    _check(options, strategies)
+    whole = candidates_of(read_run(options.first), None, options.order)
+    candidates = {topic: documents[: options.depth] for topic, documents in whole.items()}
+    if options.ratings and options.dry_run:
+        note("dry run: the ratings are there, and nobody would be asked")
+        return 0
+    rated = _read(options, whole) if options.ratings else _rate(options, candidates)
+    if rated is None:
+        return 0
+    messages = unrated_notes(candidates, rated.ratings, rated.source, rated.strict, rated.reason)
+    if len(strategies) > 1:
+        make_folder(Path(options.out))
     for strategy in strategies:
-        reranked = rerank(candidates, ratings, strategy)
-        tag = options.tag or _tag(strategy, options)
-        path = (
-            Path(options.out) / f"{stem(options.first)}.lancer-{strategy}.run" if len(strategies) > 1 else options.out
-        )
-        write_run(as_run(reranked.rankings, tag), str(path))
+        reranked = rerank(candidates, rated.ratings, strategy)
+        write_run(as_run(reranked.rankings, _tag(options, strategy, rated)), _path(options, strategy, strategies))
         if options.trace:
-            questions = {
-                topic: [(name, text) for name, text in zip(names, texts.get(topic, [""] * len(names)), strict=False)]
-                for topic, names in ids.items()
-            }
-            write_text(options.trace, "".join(trace_lines(reranked, candidates, ratings, questions)))
+            lines = trace_lines(reranked, candidates, rated.ratings, rated.ids, rated.texts)
+            write_text(options.trace, "".join(lines))
     for message in () if options.quiet else messages:
         note(f"warning: {message}")
     return 0
+
+
+class _Rated(NamedTuple):
+    """Ratings, what they are of, and what is to be said of them."""
+
+    ratings: Ratings
+    ids: Mapping[str, Sequence[str]]
+    texts: Mapping[str, Mapping[str, str]]
+    source: str
+    strict: bool
+    reason: str = ""
+
+
+# --- what the options say -------------------------------------------------------------------------------------------
 
 
 def _strategies(options: argparse.Namespace) -> list[str]:
     """The aggregations that the options name, with their tau.
 
     Raises:
-        ParameterError: an unknown one; a trace or a tag of several.
+        ParameterError: an unknown one, an impossible tau; a trace or a tag of several.
     """
-    names = [name for text in options.aggregate or ["sum"] for name in text.split(",")]
-    names = [one for name in names for one in ((*PUBLISHED, "soft-cov") if name == "all" else (name,))]
     found: dict[str, None] = {}
-    for name in names:
-        base, tau = strategy_name(name, options.tau if name in _TAKES_TAU else None)
-        found[f"{base}-{tau}" if base.startswith("greedy") or tau > 1 else base] = None
-    if len(found) > 1:
-        if options.trace or options.tag:
-            raise ParameterError("--trace and --tag are of one aggregation")
-        make_folder(Path(options.out))
+    for name in [name for text in options.aggregate or ["sum"] for name in text.split(",")]:
+        if name == "all" and options.tau is not None:
+            raise ParameterError("--aggregate all has every tau: --tau says nothing")
+        found |= dict.fromkeys((*PUBLISHED, "soft-cov") if name == "all" else [full_name(name, options.tau)])
+    if len(found) > 1 and (options.trace or options.tag):
+        raise ParameterError("--trace and --tag are of one aggregation")
     return list(found)
 
 
-_TAKES_TAU = ("sum", "greedy-sum", "greedy-cov", "greedy-alpha")
+_ASKING = ("model", "prompt", "question_prompt", "batch_out", "batch_in")
+_USELESS: dict[str, tuple[str, ...]] = {
+    "ratings": ("judge", *_ASKING),
+    "oracle": ("questions", "n", "question_prompt"),
+    "questions": ("question_prompt",),
+}
+"""Option -> options that say nothing beside it."""
 
 
-def _tag(strategy: str, options: argparse.Namespace) -> str:
-    kind = ":oracle" if options.oracle else ""
-    asked = "" if options.oracle or options.ratings else f":nq_{options.n or _NUMBER}"
-    return f"lancer{kind}:agg_{strategy}{asked}"
+def _check(options: argparse.Namespace, strategies: Sequence[str]) -> None:
+    """Find out before any work whether the options fit together, and whether there is a place for the results.
 
-
-def _known_questions(options: argparse.Namespace) -> Mapping[str, list[str]]:
-    """The texts of the sub-questions, where a file has them."""
-    kept = _keep(options) / "questions.json"
-    path = options.oracle or options.questions or (str(kept) if kept.exists() and not options.ratings else None)
-    return read_questions(path, None if options.oracle else options.n).texts if path else {}
+    Raises:
+        ParameterError: options that contradict each other, or would overwrite what is kept.
+        FormatError: no place for a result.
+    """
+    pairs = [(f"--{given}", useless) for given, useless in _USELESS.items() if getattr(options, given)]
+    pairs += [(f"--judge {options.judge}", _ASKING)] if options.judge and options.judge not in CHATTING else []
+    for given, useless in pairs:
+        for name in useless:
+            if getattr(options, name) is not None and not (name == "n" and options.ratings):
+                raise ParameterError(f"--{name.replace('_', '-')} says nothing beside {given}")
+    if options.out == "-" and not (options.keep or options.ratings or options.dry_run):
+        raise ParameterError("what is made before the run is kept: -o FILE, or --keep DIR beside -o -")
+    kept = {(_keep(options) / name).resolve() for name in (_QUESTIONS, _BANK, _SETTINGS, _RATINGS)}
+    for path in (options.out, options.trace):
+        if path and path != "-" and Path(path).resolve() in kept:
+            raise ParameterError(f"{path} would overwrite what --keep holds")
+    if len(strategies) == 1:
+        check_output(options.out)
+    elif options.out == "-":
+        raise ParameterError("several aggregations go to a folder, and not to stdout")
+    check_output(options.trace)
+    checked_tag("lancer" if options.tag is None else options.tag)
 
 
 def _keep(options: argparse.Namespace) -> Path:
     return Path(options.keep or f"{options.out.rstrip('/')}.stages")
 
 
-def _rate(options: argparse.Namespace, candidates: Candidates) -> str | None:
-    """Stages 1 and 2; the file of ratings, or None where questions wait in a batch or nobody was to be asked."""
+def _path(options: argparse.Namespace, strategy: str, strategies: Sequence[str]) -> str:
+    first = "stdin" if options.first == "-" else stem(options.first)
+    return str(Path(options.out) / f"{first}.lancer-{strategy}.run") if len(strategies) > 1 else str(options.out)
+
+
+def _tag(options: argparse.Namespace, strategy: str, rated: _Rated) -> str:
+    """The tag of the run: the aggregation, and the most questions of a topic, where they are no gold nuggets."""
+    if options.tag is not None:
+        return str(options.tag)
+    kind = ":oracle" if options.oracle else ""
+    number = max(map(len, rated.ids.values()), default=0)
+    return f"lancer{kind}:agg_{strategy}{'' if options.oracle or options.ratings else f':nq_{number}'}"
+
+
+# --- ratings ----------------------------------------------------------------------------------------------------------
+
+
+def _read(options: argparse.Namespace, whole: Candidates) -> _Rated:
+    """Ratings that exist."""
+    ratings, ids = read_ratings(options.ratings, whole, options.depth)
+    if options.n:
+        ratings, ids = of_questions(ratings, ids, {topic: names[: options.n] for topic, names in ids.items()})
+    path = options.oracle or options.questions
+    known = read_questions(path).nuggets if path else {}
+    texts = {topic: _texts_of(names, known.get(topic, ())) for topic, names in ids.items()}
+    return _Rated(ratings, ids, texts, options.ratings, options.unrated == "error")
+
+
+def _texts_of(ids: Sequence[str], questions: Sequence[Nugget]) -> dict[str, str]:
+    """The texts of rated questions: by id; by place where the ratings have other ids, but as many questions."""
+    texts = {question.id: question.text for question in questions}
+    if not texts.keys() & set(ids) and len(ids) == len(questions):
+        return {name: question.text for name, question in zip(ids, questions, strict=True)}
+    return texts
+
+
+def _rate(options: argparse.Namespace, candidates: Candidates) -> _Rated | None:
+    """Stages 1 and 2; None where questions wait in a batch, or nobody was to be asked."""
     if not options.documents:
         raise ParameterError("candidates are rated by their texts: --documents FILE; or --ratings FILE")
     options.judge = options.judge or ("rubric" if options.model else None)
     if options.judge is None:
         raise ParameterError("who rates: --model NAME (a language model), or --judge lexical, which needs none")
     chat = make_chat(options)
-    requests = _requests(options, candidates)
-    if not options.dry_run:
-        make_folder(_keep(options))
+    if chat is None and options.judge in CHATTING:
+        raise ParameterError(f"the {options.judge} judge asks a language model: --model NAME")
+    requests = _requests(options, candidates, chat)
+    units = _units(options, candidates)
     questions = _questions(options, requests, chat)
     if questions is None or in_batch(chat, options):
         return None
+    name = options.oracle or options.questions or "sub-questions"
     prefix = requests if chat is not None and not options.oracle else None
-    bank = as_question_bank(questions.texts, "sub-questions", prefix)
-    units = _units(options, candidates)
+    bank = as_question_bank(questions, name, prefix)
     if chat is None:
         judge = make(options.judge, "documents", [unit.text for unit in units], rating=True)
     else:
         judge = make(options.judge, "documents", bank.texts(), None, chat, prompt=read_prompt(options))
-    path = str(_keep(options) / "ratings.jsonl")
+    path = str(_keep(options) / _RATINGS)
+    if not options.dry_run:
+        make_folder(_keep(options))
     show = progress_bar("ratings", options.quiet)
     outcome = judge_units(units, {path: bank}, judge, "documents", show, options.dry_run)
     if not options.quiet:
@@ -204,16 +285,47 @@ def _rate(options: argparse.Namespace, candidates: Candidates) -> str | None:
             note(message)
         if chat:
             note(str(chat.ledger))
-    return None if options.dry_run or in_batch(chat, options) else path
+    if options.dry_run or in_batch(chat, options):
+        return None
+    # What is kept may hold questions of an earlier call; those of this one count.
+    ratings, ids = of_questions(*read_ratings(path, candidates), questions.ids)
+    texts = {topic: {question.id: question.text for question in asked} for topic, asked in questions.nuggets.items()}
+    return _Rated(ratings, ids, texts, path, False, _common_reason(path))
 
 
-def _requests(options: argparse.Namespace, candidates: Candidates) -> dict[str, str]:
+def _common_reason(path: str) -> str:
+    """Why most of the failed judgments failed."""
+    reasons = Counter(judgment.reason for judgment, _ in read_judgments(path) if judgment.grade is None)
+    return shorten(reasons.most_common(1)[0][0], 80) if reasons else ""
+
+
+def _units(options: argparse.Namespace, candidates: Candidates) -> list[Unit]:
+    """The candidates with their texts; those without are named, long ones cut and counted."""
+    wanted = {document for documents in candidates.values() for document in documents}
+    texts = read_documents(options.documents, wanted)
+    missing = sorted(document for document in wanted if not texts.get(document, "").strip())
+    kept = {document: first_words(text, options.words) for document, text in texts.items()}
+    cut = sum(kept[document] != text for document, text in texts.items())
+    if len(missing) == len(wanted):
+        raise DataError(f"no candidate has a text in {listed(options.documents)}: {listed(missing)}")
+    if missing and not options.quiet:
+        note(f"warning: {len(missing)} of {len(wanted)} candidates have no text and count 0: {listed(missing)}")
+    if cut and not options.quiet:
+        note(f"warning: {cut} documents are cut to their first {options.words} words")
+    return list(document_units(candidates, kept))
+
+
+# --- sub-questions ----------------------------------------------------------------------------------------------------
+
+
+def _requests(options: argparse.Namespace, candidates: Candidates, chat: Chat | None) -> dict[str, str]:
     """The requests of the topics of the run; empty where the gold nuggets are asked alone."""
     if not options.queries:
         if options.oracle:
             return {}
         raise ParameterError("sub-questions are of a request: --queries FILE; or --oracle BANK")
-    requests = read_queries(options.queries)
+    # A title is no sentence that could be a sub-question by rule.
+    requests = read_queries(options.queries, titled=chat is not None)
     missing = [topic for topic in candidates if topic not in requests]
     if len(missing) == len(candidates):
         raise DataError(
@@ -225,35 +337,51 @@ def _requests(options: argparse.Namespace, candidates: Candidates) -> dict[str, 
 
 
 def _questions(options: argparse.Namespace, requests: dict[str, str], chat: Chat | None) -> Questions | None:
-    """Stage 1: from a file, from an earlier call, or made and kept; None where they wait in a batch."""
-    if options.oracle or options.questions:
-        found = read_questions(options.oracle or options.questions, None if options.oracle else options.n)
-        return Questions({t: q for t, q in found.texts.items() if options.oracle or t in requests}, found.short)
+    """Stage 1: from a file, from an earlier call, or made and kept."""
+    if options.oracle:
+        return read_questions(options.oracle)
+    if options.questions:
+        found = read_questions(options.questions, options.n)
+        return Questions({topic: asked for topic, asked in found.nuggets.items() if topic in requests}, found.short)
     prompt = decode(read_bytes(options.question_prompt)) if options.question_prompt else None
-    path, made = _keep(options) / "questions.json", _keep(options) / "settings.json"
+    template = question_prompt(prompt)
     number = options.n or _NUMBER
     settings = _settings(requests, number, chat, prompt)
-    if path.exists() and made.exists():
-        if json.loads(made.read_text(encoding="utf-8")) != settings:
-            raise DataError(f"{path} was made of other requests or with other options: choose another --keep")
-        return read_questions(str(path))
+    if _has_been_made(options, settings):
+        return read_questions(str(_keep(options) / _QUESTIONS))
     if chat is None:
         found = by_rule(requests, number)
     elif options.dry_run:
         note(f"sub-questions: {len(requests)} calls; the ratings below are counted for {number} a topic")
-        return Questions({topic: [f"question {place}" for place in range(number)] for topic in requests}, {})
+        blank = tuple(Nugget(str(place + 1), f"question {place}") for place in range(number))
+        return Questions(dict.fromkeys(requests, blank), {})
     else:
-        found = by_model(requests, number, chat, prompt)
+        found = by_model(requests, number, chat, template)
     if chat is not None and chat.batched:
         return found
-    if not found.texts:
+    if not found.nuggets:
         why = "; ".join(f"{topic}: {reason}" for topic, reason in [*found.short.items()][:3])
         raise DataError(f"no topic has a sub-question ({why})")
     if not options.dry_run:
-        write_text(str(path), write_questions(found.texts))
-        write_bank(as_question_bank(found.texts, "sub-questions"), str(_keep(options) / "questions.bank.jsonl"))
-        write_text(str(made), json.dumps(settings, sort_keys=True) + "\n")
+        make_folder(_keep(options))
+        write_text(str(_keep(options) / _QUESTIONS), write_questions(found.texts))
+        write_bank(as_question_bank(found, "sub-questions"), str(_keep(options) / _BANK))
+        write_text(str(_keep(options) / _SETTINGS), json.dumps(settings, sort_keys=True) + "\n")
     return found
+
+
+def _has_been_made(options: argparse.Namespace, settings: Mapping[str, object]) -> bool:
+    """Whether an earlier call kept these sub-questions.
+
+    Raises:
+        DataError: it made them of other requests or otherwise.
+    """
+    path, made = _keep(options) / _QUESTIONS, _keep(options) / _SETTINGS
+    if not path.exists() or not made.exists():
+        return False
+    if json_object(made.read_bytes()) != settings:
+        raise DataError(f"{path} was made of other requests or with other options: choose another --keep")
+    return True
 
 
 def _settings(requests: Mapping[str, str], number: int, chat: Chat | None, prompt: str | None) -> dict[str, object]:
@@ -261,23 +389,3 @@ def _settings(requests: Mapping[str, str], number: int, chat: Chat | None, promp
     digest = hashlib.sha256(json.dumps([sorted(requests.items()), prompt]).encode("utf-8", "surrogatepass")).hexdigest()
     model = None if chat is None else [chat.settings.model, chat.settings.host, chat.settings.temperature]
     return {"requests": digest, "n": number, "model": model}
-
-
-def _units(options: argparse.Namespace, candidates: Candidates) -> list[Unit]:
-    """The candidates with their texts; those without are named, long ones cut and counted."""
-    wanted = {document for documents in candidates.values() for document in documents}
-    texts = read_documents(options.documents, wanted)
-    missing = sorted(document for document in wanted if not texts.get(document, "").strip())
-    cut = 0
-    for document, text in texts.items():
-        words = text.split()
-        if len(words) > options.words:
-            texts[document] = " ".join(words[: options.words])
-            cut += 1
-    if len(missing) == len(wanted):
-        raise DataError(f"no candidate has a text in {listed(options.documents)}: {listed(missing)}")
-    if missing and not options.quiet:
-        note(f"warning: {len(missing)} of {len(wanted)} candidates have no text and count 0: {listed(missing)}")
-    if cut and not options.quiet:
-        note(f"warning: {cut} documents are cut to their first {options.words} words")
-    return list(document_units(candidates, texts))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 from nuggeteval.boards import pair_sides, read_board, side_of
 from nuggeteval.cli import note, run_counter, write_lines
@@ -151,9 +152,21 @@ def _trace(options: argparse.Namespace) -> Trace:
     """
     records = [record for _, record in json_records(read_bytes(options.trace_of_run), options.trace_of_run)]
     keys = ("topic", "strategy", "questions", "documents")
-    if not records or any(key not in record for record in records for key in keys):
+    if not records or not all(_is_traced(record, keys) for record in records):
         raise FormatError(options.trace_of_run, f"expected the lines of a trace: {', '.join(keys)}")
     return Trace(f"{stem(options.trace_of_run)} ({records[0]['strategy']})", records)
+
+
+def _is_traced(record: Mapping[str, Any], keys: Sequence[str]) -> bool:
+    """Whether a line of a trace has all that is shown of it."""
+    lists = [record.get(key) for key in ("questions", "documents")]
+    return (
+        all(key in record for key in keys)
+        and isinstance(record["topic"], str)
+        and all(isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries) for entries in lists)
+        and all(key in entry for entry in record["questions"] for key in ("id", "text"))
+        and all(key in entry for entry in record["documents"] for key in ("rank", "docid", "ratings", "adds"))
+    )
 
 
 def _with_truth(ranking: Ranking, options: argparse.Namespace) -> list[Correlation]:

@@ -5,11 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from nuggeteval.cli import add_model_options, in_batch, make_chat, note, progress_bar, read_prompt
-from nuggeteval.errors import FormatError, ParameterError
+from nuggeteval.cli import (
+    add_model_options,
+    check_output,
+    checked_tag,
+    in_batch,
+    make_chat,
+    note,
+    progress_bar,
+    read_prompt,
+)
+from nuggeteval.errors import ParameterError
 from nuggeteval.files import write_text
 from nuggeteval.formats.documents import read_documents
 from nuggeteval.formats.topics import read_queries
@@ -48,10 +56,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EXAMPLES
     add = parser.add_argument
     add("--by", choices=STRATEGIES, required=True, help="how the model is asked")
-    add("--run", dest="first_stage", metavar="RUN", required=True, help="the first stage, by its scores")
+    add("--run", dest="first_stage", metavar="RUN", required=True, help="the first stage")
     add("--queries", metavar="FILE", required=True, help="what was asked")
     add("--documents", metavar="FILE", nargs="+", required=True, help="texts of the documents, as JSON lines")
     add("--depth", type=int, default=100, metavar="N", help="rerank the first N of each topic, drop the rest (100)")
+    add("--order", choices=("score", "rank"), default="score", help="what the first stage's order is (score)")
     add("--window", type=int, metavar="N", help="listwise: documents in a window (20)")
     add("--stride", type=int, metavar="N", help="listwise: documents that the window moves (10)")
     add("--children", type=int, metavar="N", help="setwise: documents beside the parent (5)")
@@ -70,12 +79,13 @@ def run(options: argparse.Namespace) -> int:
     chat = make_chat(options)
     if chat is None:
         raise ParameterError("reranking asks a language model: --model NAME (and --base-url URL) names it")
-    _check_folders(options)
+    for path in (options.out, options.trace):
+        check_output(path)
     first = read_run(options.first_stage)
-    tag = _tag(options, first.name)
-    candidates = candidates_of(first, options.depth)
+    tag = checked_tag(options.tag if options.tag is not None else f"{'_'.join(first.name.split())}+{options.by}")
+    candidates = candidates_of(first, options.depth, options.order)
     texts = read_documents(options.documents, {document for ranking in candidates.values() for document in ranking})
-    asked = (options.by, candidates, read_queries(options.queries), texts, chat)
+    asked = (options.by, candidates, read_queries(options.queries, titled=True), texts, chat)
     if options.dry_run:
         need, notes = estimate(*asked, **parameters)
         bound = "at most " if options.by == "setwise" else ""
@@ -107,29 +117,6 @@ def _parameters(options: argparse.Namespace) -> dict[str, Any]:
             raise ParameterError(f"--{name} is for --by {_OWN[name]}")
     words = WORDS[options.by] if options.words is None else options.words
     return {"prompt": read_prompt(options), "words": words, **given}
-
-
-def _tag(options: argparse.Namespace, first: str) -> str:
-    """The tag of the run.
-
-    Raises:
-        ParameterError: it has white space.
-    """
-    tag = f"{'_'.join(first.split())}+{options.by}" if options.tag is None else str(options.tag)
-    if tag.split() != [tag]:
-        raise ParameterError(f"a tag must not be empty or have white space (got {tag!r})")
-    return tag
-
-
-def _check_folders(options: argparse.Namespace) -> None:
-    """Find out before any call whether there is a place for the results.
-
-    Raises:
-        FormatError: a folder that is not there.
-    """
-    for path in (options.out, options.trace):
-        if path and path != "-" and not Path(path).parent.is_dir():
-            raise FormatError(path, "cannot be written: there is no such folder")
 
 
 def _warn(options: argparse.Namespace, notes: tuple[str, ...]) -> None:

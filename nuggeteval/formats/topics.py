@@ -16,23 +16,25 @@ from nuggeteval.ids import decode
 __all__ = ["is_topics", "read_groups", "read_queries", "read_statements", "read_strata"]
 
 _TOPIC_KEYS = ("topic", "topic_id", "request_id", "narrative_id", "query_id", "qid", "id")
-_TEXT_KEYS = ("problem_statement", "narrative", "query", "question", "text", "title")
+_TEXT_KEYS = ("problem_statement", "narrative", "request", "query", "question", "text", "title")
 _MORE_KEYS = ("background",)
 
 
-def read_queries(path: str) -> dict[str, str]:
+def read_queries(path: str, titled: bool = False) -> dict[str, str]:
     """Read the requests of topics.
 
     Args:
-        path: JSON lines with an id and a text (``title``, ``problem_statement`` and ``background``, ``narrative``,
-            ``query``, ...), lines of ``id<TAB>text``, or the topics of iKAT, whose turns are called ``number_turn``.
+        path: JSON lines with an id and a text (``problem_statement`` and ``background``, ``narrative``, ``request``,
+            ``query``, ..., or else ``title``), lines of ``id<TAB>text``, or the topics of iKAT, whose turns are called
+            ``number_turn``.
+        titled: put the title first where there is more than a title.
 
     Raises:
         FormatError: naming file and line: no id, no text, a topic twice.
     """
     raw = read_bytes(path)
     found: dict[str, str] = {}
-    for line, topic, text in _rows(raw, path):
+    for line, topic, text in _rows(raw, path, titled):
         if topic in found:
             raise FormatError(path, f"topic {topic!r} twice", line)
         found[topic] = text
@@ -117,13 +119,13 @@ def read_statements(path: str) -> NuggetQrels:
     return replace(NuggetQrels.of(rows, path), view="statements", digest=hashlib.sha256(raw).hexdigest())
 
 
-def _rows(raw: bytes, path: str) -> Iterator[tuple[int, str, str]]:
+def _rows(raw: bytes, path: str, titled: bool) -> Iterator[tuple[int, str, str]]:
     start = raw.lstrip()[:1]
     if start == b"[" and _is_ikat(raw):
         yield from ((1, topic, _utterance(turn)) for topic, turn in _turns(raw))
     elif start in (b"{", b"["):
         for line, record in json_records(raw, path):
-            yield line, *_record(record, path, line)
+            yield line, *_record(record, path, line, titled)
     else:
         for line, row in enumerate(raw.split(b"\n"), start=1):
             if row.strip():
@@ -133,7 +135,7 @@ def _rows(raw: bytes, path: str) -> Iterator[tuple[int, str, str]]:
                 yield line, topic, text.strip()
 
 
-def _record(record: dict[str, Any], path: str, line: int) -> tuple[str, str]:
+def _record(record: dict[str, Any], path: str, line: int, titled: bool) -> tuple[str, str]:
     topic = next((record[key] for key in _TOPIC_KEYS if record.get(key) is not None), None)
     text = next((record[key] for key in _TEXT_KEYS if record.get(key)), None)
     if isinstance(topic, bool) or not isinstance(topic, str | int):
@@ -141,7 +143,9 @@ def _record(record: dict[str, Any], path: str, line: int) -> tuple[str, str]:
     if not isinstance(text, str):
         raise FormatError(path, f"no text: expected one of the keys {', '.join(_TEXT_KEYS)}", line)
     more = [record[key] for key in _MORE_KEYS if isinstance(record.get(key), str)]
-    return str(topic), "\n".join([text, *more])
+    title = record.get("title")
+    first = [title] if titled and isinstance(title, str) and title.strip() and title != text else []
+    return str(topic), "\n".join([*first, text, *more])
 
 
 def _is_ikat(raw: bytes) -> bool:

@@ -10,7 +10,7 @@ from nuggeteval.errors import DataError, ParameterError, listed
 from nuggeteval.generators import Candidates
 from nuggeteval.stats.cover import max_coverage
 
-__all__ = ["BY", "ideal"]
+__all__ = ["BY", "ideal", "without_support"]
 
 BY = ("greedy", "exact")
 """``greedy``: the largest novelty gain one by one (alpha-nDCG); ``exact``: maximum coverage at a cutoff."""
@@ -31,7 +31,7 @@ def ideal(
 
     Raises:
         ParameterError: another way, a cutoff below 1.
-        DataError: no topic in common.
+        DataError: no topic in common, or no judgment that counts.
     """
     if by not in BY:
         raise ParameterError(f"by must be one of {', '.join(BY)} (got {by!r})")
@@ -39,11 +39,19 @@ def ideal(
         raise ParameterError(f"cutoff must be at least 1 (got {cutoff})")
     least = qrels.scale.rel if rel is None else rel
     carried = _carried(qrels, least)
-    if not set(candidates) & {topic for topic, _ in carried}:
+    if not set(candidates) & set(qrels.topics):
         raise DataError(
             f"no topic in common: the run has {listed(list(candidates))}; {qrels.name} has {listed(qrels.topics)}"
         )
+    if not carried:
+        raise DataError(f"{qrels.name}: no judgment has a grade of {least} or more")
     return {topic: _best(documents, topic, carried, by, cutoff) for topic, documents in candidates.items()}
+
+
+def without_support(candidates: Candidates, qrels: NuggetQrels, rel: int | None = None) -> list[str]:
+    """Topics none of whose candidates supports a nugget: they keep the order of the first stage."""
+    supporting = set(_carried(qrels, qrels.scale.rel if rel is None else rel))
+    return [t for t, documents in candidates.items() if not any((t, document) in supporting for document in documents)]
 
 
 def _carried(qrels: NuggetQrels, rel: int) -> dict[tuple[str, str], set[int]]:

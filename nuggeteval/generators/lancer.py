@@ -67,7 +67,9 @@ def rerank(candidates: Candidates, ratings: Ratings, strategy: str = "sum", tau:
     return Reranked(strategy, rankings, steps, tuple(unchanged))
 
 
-def unrated_notes(candidates: Candidates, ratings: Ratings, name: str, strict: bool = True) -> list[str]:
+def unrated_notes(
+    candidates: Candidates, ratings: Ratings, name: str, strict: bool = True, reason: str = ""
+) -> list[str]:
     """How far ratings cover the candidates.
 
     Args:
@@ -75,9 +77,10 @@ def unrated_notes(candidates: Candidates, ratings: Ratings, name: str, strict: b
         ratings: of them.
         name: of the ratings, for messages.
         strict: refuse candidates without a rating, which points to another run.
+        reason: why most of the failed ones failed.
 
     Raises:
-        DataError: ``strict``, and a candidate of a rated topic has no rating.
+        DataError: ``strict``, and a candidate of a rated topic has no rating; none has one.
     """
     without = [
         f"{topic} {document}"
@@ -99,7 +102,7 @@ def unrated_notes(candidates: Candidates, ratings: Ratings, name: str, strict: b
         for value in ratings.get(topic, {}).get(document, ())
     )
     notes = [f"{len(without)} of {rated} candidates have no rating and count 0"] if without else []
-    notes += [f"{failed} ratings could not be parsed and count 0"] if failed else []
+    notes += [f"{failed} ratings failed and count 0{f' (mostly: {reason})' if reason else ''}"] if failed else []
     if unrated := [topic for topic in candidates if topic not in ratings]:
         notes.append(f"topics without ratings keep the order of the first stage: {listed(unrated)}")
     if foreign := [topic for topic in ratings if topic not in candidates]:
@@ -108,36 +111,47 @@ def unrated_notes(candidates: Candidates, ratings: Ratings, name: str, strict: b
 
 
 def trace_lines(
-    reranked: Reranked, candidates: Candidates, ratings: Ratings, questions: Mapping[str, Sequence[tuple[str, str]]]
+    reranked: Reranked,
+    candidates: Candidates,
+    ratings: Ratings,
+    ids: Mapping[str, Sequence[str]],
+    texts: Mapping[str, Mapping[str, str]],
 ) -> Iterator[str]:
     """Lines of JSON, one a topic: its sub-questions, and for each rank the ratings and what it added.
 
     Args:
         reranked: the result.
-        candidates: of each topic.
+        candidates: of each topic; one without ratings is told in the order of the first stage.
         ratings: of them.
-        questions: (id, text) of the sub-questions of each topic, in the order of the ratings.
+        ids: of the sub-questions of each topic, in the order of the ratings.
+        texts: of the sub-questions, by topic and id, as far as they are known.
     """
-    for topic, steps in reranked.steps.items():
-        asked = questions.get(topic, ())
-        names = [name for name, _ in asked] or [str(place + 1) for place in range(steps.new.shape[1])]
-        documents = []
-        for place, row in enumerate(steps.order.tolist()):
-            document = candidates[topic][row]
-            documents.append(
-                {
-                    "rank": place + 1,
-                    "docid": document,
-                    "first_stage": row + 1,
-                    "ratings": ratings[topic].get(document),
-                    "value": float(steps.value[place]),
-                    "adds": [name for name, new in zip(names, steps.new[place].tolist(), strict=True) if new],
-                }
-            )
+    for topic, documents in candidates.items():
+        names, known = ids.get(topic, ()), texts.get(topic, {})
         record = {
             "topic": topic,
             "strategy": reranked.strategy,
-            "questions": [{"id": name, "text": text} for name, text in asked],
-            "documents": documents,
+            "questions": [{"id": name, "text": known.get(name, "")} for name in names],
+            "documents": list(_steps(documents, reranked.steps.get(topic), ratings.get(topic, {}), names)),
         }
         yield json.dumps(record, ensure_ascii=False) + "\n"
+
+
+def _steps(
+    documents: Sequence[str],
+    steps: Ranked | None,
+    ratings: Mapping[str, Sequence[int | None]],
+    names: Sequence[str],
+) -> Iterator[dict[str, object]]:
+    """What is told of each rank."""
+    rows = range(len(documents)) if steps is None else steps.order.tolist()
+    for place, row in enumerate(rows):
+        new = [] if steps is None else steps.new[place].tolist()
+        yield {
+            "rank": place + 1,
+            "docid": documents[row],
+            "first_stage": row + 1,
+            "ratings": ratings.get(documents[row]),
+            "value": None if steps is None else float(steps.value[place]),
+            "adds": [name for name, first in zip(names, new, strict=False) if first],
+        }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from nuggeteval.errors import FormatError, ParameterError, listed
 from nuggeteval.files import json_object, read_bytes
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.replies import spoken
-from nuggeteval.text import content_words, sentences
+from nuggeteval.text import content_words, pieces, sentences
 
 __all__ = [
     "Questions",
@@ -22,6 +22,7 @@ __all__ = [
     "by_model",
     "by_rule",
     "parse_questions",
+    "question_prompt",
     "read_questions",
     "write_questions",
 ]
@@ -42,8 +43,27 @@ _CLAUSE = re.compile(
 class Questions(NamedTuple):
     """Topic -> its sub-questions; and the topics that got none, or fewer than asked for, with the reason."""
 
-    texts: dict[str, list[str]]
+    nuggets: dict[str, tuple[Nugget, ...]]
     short: dict[str, str]
+
+    @property
+    def texts(self) -> dict[str, list[str]]:
+        """Topic -> the texts of its sub-questions."""
+        return {topic: [question.text for question in questions] for topic, questions in self.nuggets.items()}
+
+    @property
+    def ids(self) -> dict[str, list[str]]:
+        """Topic -> the ids of its sub-questions, in the same order."""
+        return {topic: [question.id for question in questions] for topic, questions in self.nuggets.items()}
+
+
+def _numbered(texts: Mapping[str, Sequence[str]], short: dict[str, str]) -> Questions:
+    """Questions with the ids 1, 2, ... in each topic."""
+    nuggets = {
+        topic: tuple(Nugget(str(place), text) for place, text in enumerate(entries, start=1))
+        for topic, entries in texts.items()
+    }
+    return Questions(nuggets, short)
 
 
 def parse_questions(reply: str) -> list[str]:
@@ -51,11 +71,17 @@ def parse_questions(reply: str) -> list[str]:
     text = spoken(reply)
     marked = _MARKED.search(text) or _LIST_OF.search(text)
     lines = (marked.group(1) if marked else text).splitlines()
+    questions = [_BULLET.sub("", line).strip().strip("\"'*_").strip() for line in lines]
+    # What announces a list is no question.
+    questions = [question for question in questions if not question.startswith("<") and not question.endswith(":")]
+    return _distinct(question for question in questions if len(pieces(question)) >= _LEAST_WORDS)
+
+
+def _distinct(questions: Iterable[str]) -> list[str]:
+    """Each question once, whatever its case."""
     found: dict[str, str] = {}
-    for line in lines:
-        question = _BULLET.sub("", line).strip().strip("\"'*_").strip()
-        if len(question.split()) >= _LEAST_WORDS and not question.startswith("<"):
-            found.setdefault(question.casefold(), question)
+    for question in questions:
+        found.setdefault(question.casefold(), question)
     return list(found.values())
 
 
@@ -76,9 +102,7 @@ def by_model(requests: Mapping[str, str], number: int, chat: Chat, prompt: str |
         JudgeError: the model cannot be asked.
     """
     _check_number(number)
-    template = prompt or files("nuggeteval.generators").joinpath("prompts/questions.txt").read_text("utf-8")
-    if "{request}" not in template:
-        raise ParameterError("the prompt of sub-questions lacks {request}")
+    template = question_prompt(prompt)
     left, found, reasons = list(requests), {}, {}
     for attempt in range(ATTEMPTS):
         asked = [Request((("user", _fill(template, requests[topic], number)),), 0, attempt) for topic in left]
@@ -96,7 +120,20 @@ def by_model(requests: Mapping[str, str], number: int, chat: Chat, prompt: str |
             break
     short = {topic: reasons[topic] for topic in left}
     short |= {t: f"{len(q)} of {number} questions" for t, q in found.items() if len(q) < number}
-    return Questions({topic: found[topic] for topic in requests if topic in found}, short)
+    return _numbered({topic: found[topic] for topic in requests if topic in found}, short)
+
+
+def question_prompt(prompt: str | None = None) -> str:
+    """The prompt of sub-questions, ours or another.
+
+    Raises:
+        ParameterError: it lacks the field ``{request}``.
+    """
+    own = files("nuggeteval.generators").joinpath("prompts/questions.txt")
+    text = own.read_text("utf-8") if prompt is None else prompt
+    if "{request}" not in text:
+        raise ParameterError("the prompt of sub-questions lacks {request}")
+    return text
 
 
 def _fill(template: str, request: str, number: int) -> str:
@@ -121,7 +158,7 @@ def by_rule(requests: Mapping[str, str], number: int) -> Questions:
     _check_number(number)
     texts = {topic: _parts(request)[:number] for topic, request in requests.items()}
     short = {topic: f"{len(parts)} of {number} parts" for topic, parts in texts.items() if len(parts) < number}
-    return Questions({topic: parts for topic, parts in texts.items() if parts}, short)
+    return _numbered({topic: parts for topic, parts in texts.items() if parts}, short)
 
 
 def _parts(request: str) -> list[str]:
@@ -144,7 +181,7 @@ def read_questions(path: str, number: int | None = None) -> Questions:
     """Sub-questions from a file: LANCER's ``{topic: [question, ..]}``, or a nugget bank.
 
     Args:
-        path: the file.
+        path: the file. Ids of a bank are kept; a list is numbered from 1, without blank and repeated questions.
         number: of questions of each topic that are kept; None for all.
 
     Raises:
@@ -153,22 +190,27 @@ def read_questions(path: str, number: int | None = None) -> Questions:
     raw = read_bytes(path)
     record = json_object(raw)
     if record is not None and all(isinstance(value, list) for value in record.values()):
-        texts = {str(topic): [_question(text, path) for text in entries] for topic, entries in record.items()}
+        texts = {str(topic): _distinct(_texts(entries, path)) for topic, entries in record.items()}
+        found = _numbered(texts, {}).nuggets
     else:
-        texts = {
-            topic: [n.text for n in nuggets if n.text.strip()] for topic, nuggets in read_bank(path).nuggets.items()
+        found = {
+            topic: tuple(nugget for nugget in nuggets if nugget.text.strip())
+            for topic, nuggets in read_bank(path).nuggets.items()
         }
-    texts = {topic: entries[:number] for topic, entries in texts.items() if entries}
-    if not texts:
+    found = {topic: questions[:number] for topic, questions in found.items() if questions}
+    if not found:
         raise FormatError(path, "no sub-question")
-    short = {topic: f"{len(q)} of {number} questions" for topic, q in texts.items() if number and len(q) < number}
-    return Questions(texts, short)
+    short = {topic: f"{len(q)} of {number} questions" for topic, q in found.items() if number and len(q) < number}
+    return Questions(found, short)
 
 
-def _question(text: object, path: str) -> str:
-    if not isinstance(text, str) or not text.strip():
-        raise FormatError(path, f"a sub-question must be a text (got {text!r})")
-    return text.strip()
+def _texts(entries: Sequence[object], path: str) -> Iterator[str]:
+    """The texts among the entries of a list, without blank ones."""
+    for entry in entries:
+        if not isinstance(entry, str):
+            raise FormatError(path, f"a sub-question must be a text (got {entry!r})")
+        if entry.strip():
+            yield entry.strip()
 
 
 def write_questions(questions: Mapping[str, Sequence[str]]) -> str:
@@ -176,10 +218,8 @@ def write_questions(questions: Mapping[str, Sequence[str]]) -> str:
     return json.dumps(questions, ensure_ascii=False, indent=1) + "\n"
 
 
-def as_question_bank(
-    questions: Mapping[str, Sequence[str]], name: str, requests: Mapping[str, str] | None = None
-) -> NuggetBank:
-    """Sub-questions as a bank: nuggets 1, 2, ... of each topic.
+def as_question_bank(questions: Questions, name: str, requests: Mapping[str, str] | None = None) -> NuggetBank:
+    """Sub-questions as a bank.
 
     Args:
         questions: of each topic.
@@ -189,16 +229,14 @@ def as_question_bank(
     Raises:
         ParameterError: a topic without its request.
     """
-    missing = [topic for topic in questions if requests is not None and topic not in requests]
+    missing = [topic for topic in questions.nuggets if requests is not None and topic not in requests]
     if missing:
         raise ParameterError(f"no request for the topics {listed(missing)}")
-    return NuggetBank(
-        name,
-        {
-            topic: tuple(
-                Nugget(str(place), text if requests is None else f"{requests[topic]}\n{text}")
-                for place, text in enumerate(entries, start=1)
-            )
-            for topic, entries in questions.items()
-        },
-    )
+    asked = {
+        topic: tuple(
+            question if requests is None else Nugget(question.id, f"{requests[topic]}\n{question.text}")
+            for question in entries
+        )
+        for topic, entries in questions.nuggets.items()
+    }
+    return NuggetBank(name, asked)

@@ -28,12 +28,12 @@ from nuggeteval.generators import checked_order
 from nuggeteval.judges import Item, Verdict
 from nuggeteval.judges.llm import Estimate, RubricJudge
 from nuggeteval.replies import clean
+from nuggeteval.text import first_words
 
 __all__ = [
     "STRATEGIES",
     "WORDS",
     "Reranked",
-    "cut",
     "estimate",
     "heap_sort",
     "listwise",
@@ -72,8 +72,6 @@ _FIELDS = {
     "setwise": ("{query}", "{documents}"),
 }
 _FIELD = re.compile(r"\{(query|documents?|number)\}")
-# Scripts without blanks: a character is a word, else nothing of them would ever be cut.
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _CHAIN = re.compile(r"\[\s*\d+\s*\](?:\s*(?:>|,)?\s*\[\s*\d+\s*\])+")
 _BRACKETS = re.compile(r"\[\s*\d+\s*(?:[>,]\s*\d+\s*)*\]")
 _BARE = re.compile(r"\d+(?:\s*>\s*\d+)+")
@@ -263,16 +261,6 @@ def parse_choice(reply: str, number: int) -> int | None:
     return place if place < number else None
 
 
-def cut(text: str, words: int | None) -> str:
-    """The first words of a text as they are; the text itself where it is no longer."""
-    if words is None:
-        return text
-    for count, match in enumerate(_WORD.finditer(text), start=1):
-        if count > words:
-            return text[: match.start()].rstrip()
-    return text
-
-
 # --- asking ----------------------------------------------------------------------------------------
 
 
@@ -309,7 +297,7 @@ class _Task:
         if lacking:
             raise DataError(f"{len(lacking)} of {len(candidates)} topics have no query: {listed(lacking)}")
         wanted = dict.fromkeys(document for documents in candidates.values() for document in documents)
-        kept = {document: cut(texts.get(document, ""), words) for document in wanted}
+        kept = {document: first_words(texts.get(document, ""), words) for document in wanted}
         task = cls(by, candidates, queries, kept, _prompt_of(by, prompt))
         empty = [document for document in wanted if not kept[document].strip()]
         if empty:
