@@ -273,6 +273,8 @@ def _traces(trace: Trace, scores: Scores, nuggets: NuggetsFound | None) -> dict[
         if record["topic"] not in place:
             continue
         questions = record["questions"]
+        # Of questions whose texts nobody knows it cannot be said what they ask for.
+        known = all(question["text"] for question in questions)
         topics.append(
             {
                 "topic": place[record["topic"]],
@@ -280,7 +282,7 @@ def _traces(trace: Trace, scores: Scores, nuggets: NuggetsFound | None) -> dict[
                 "gold": [
                     {"id": nugget, "text": _cut(text), "question": _nearest_question(text, questions)}
                     for nugget, text, _ in gold.get(record["topic"], [])
-                    if text
+                    if text and known and questions
                 ],
                 "rows": [
                     {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from nuggeteval.data import Judgment, Scale
 from nuggeteval.errors import DataError, FormatError, listed, shorten
@@ -16,10 +16,25 @@ from nuggeteval.files import json_object, json_records, read_bytes
 from nuggeteval.formats.judgments import grade_of_votes, read_judgment
 from nuggeteval.text import natural
 
-__all__ = ["Ratings", "as_judgments", "is_ratings", "of_questions", "read_ratings", "write_ratings"]
+__all__ = ["Rated", "Ratings", "as_judgments", "is_ratings", "of_questions", "read_ratings", "write_ratings"]
 
 Ratings = dict[str, dict[str, list[int | None]]]
 """Topic -> document -> rating 0 to 5 of each question."""
+
+
+class Rated(NamedTuple):
+    """Ratings as a file has them.
+
+    Attributes:
+        ratings: topic -> document -> rating of each question.
+        ids: topic -> ids of its questions: those of judgments, in the order of their numbers; else 1, 2, ...
+        named: whether the file names its questions, or has them by place alone.
+    """
+
+    ratings: Ratings
+    ids: dict[str, list[str]]
+    named: bool
+
 
 _SCALE = Scale(5, 3)
 _TOP = _SCALE.top
@@ -31,9 +46,7 @@ def is_ratings(record: Mapping[str, Any]) -> bool:
     return any(key in record for key in _RATINGS) or (bool(record) and all(map(_is_table, record.values())))
 
 
-def read_ratings(
-    path: str, candidates: Mapping[str, Sequence[str]], depth: int | None = None
-) -> tuple[Ratings, dict[str, list[str]]]:
+def read_ratings(path: str, candidates: Mapping[str, Sequence[str]], depth: int | None = None) -> Rated:
     """Read ratings in whatever shape they are.
 
     Args:
@@ -41,9 +54,6 @@ def read_ratings(
             topic in one line, or the older names), or LANCER's ``{topic: [[..], ..]}``.
         candidates: topic -> documents in the order of the first stage, which LANCER's rows are.
         depth: LANCER's rows may also be the first ``depth`` of them; by default they are all.
-
-    Returns:
-        (ratings, topic -> ids of its questions: those of judgments, in the order of their numbers; else 1, 2, ...).
 
     Raises:
         FormatError: another shape, a rating that is no integer from 0 to 5 (-1: unparsable), rows of several lengths.
@@ -55,14 +65,14 @@ def read_ratings(
     whole = json_object(raw)
     records = [(1, whole)] if whole is not None else list(json_records(raw, path))
     if records and "view" in records[0][1]:
-        return _of_judgments(records, path)
+        return Rated(*_of_judgments(records, path), True)
     if len(records) == 1 and records[0][1] and all(_is_table(value) for value in records[0][1].values()):
         found = _positional(records[0][1], path, candidates, depth)
     else:
         found = _of_lines(records, path)
     if not found:
         raise FormatError(path, "no rating")
-    return found, {topic: _numbers(rows, path, topic) for topic, rows in found.items()}
+    return Rated(found, {topic: _numbers(rows, path, topic) for topic, rows in found.items()}, False)
 
 
 def _is_table(value: Any) -> bool:

@@ -229,7 +229,7 @@ def test_every_strategy_gives_the_published_table(stage, qrels_name, lancer):
     qrels = read_qrels(str(lancer / f"{qrels_name}.nugget-qrels.tau3.txt"))
     bank = read_bank(str(lancer / f"{collection}.nuggets.jsonl"))
     candidates = candidates_of(read_run(str(lancer / f"first_stage/{collection}.{stage}.run")))
-    ratings, _ = read_ratings(str(lancer / f"ratings/{collection}.{stage}.oracle.json"), candidates)
+    ratings, *_ = read_ratings(str(lancer / f"ratings/{collection}.{stage}.oracle.json"), candidates)
     runs = [as_run(rerank(candidates, ratings, name).rankings, name) for name in PUBLISHED]
     bounds = {"UPPER-BOUND (greedy-alpha on the qrels)": "greedy", "UPPER-BOUND (exact max coverage)": "exact"}
     runs += [as_run(ideal(candidates, qrels, by), by) for by in bounds.values()]
@@ -256,7 +256,7 @@ from nuggeteval.generators import candidates_of
 from nuggeteval.generators.lancer import rerank
 from nuggeteval.ratings import read_ratings
 candidates = candidates_of(read_run(sys.argv[1]))
-ratings, _ = read_ratings(sys.argv[2], candidates)
+ratings, *_ = read_ratings(sys.argv[2], candidates)
 rankings = [rerank(candidates, ratings, name).rankings for name in (*PUBLISHED, "soft-cov")]
 print(hashlib.sha256(json.dumps(rankings).encode()).hexdigest())
 """
@@ -285,7 +285,7 @@ def test_the_soft_coverage_on_other_thresholds(lancer):
     from nuggeteval import NuggetQrels
 
     candidates = candidates_of(read_run(str(lancer / "first_stage/duc04.lsr.run")))
-    ratings, _ = read_ratings(str(lancer / "ratings/duc04.lsr.oracle.json"), candidates)
+    ratings, *_ = read_ratings(str(lancer / "ratings/duc04.lsr.oracle.json"), candidates)
     rows = [
         (topic, str(j + 1), document, value or 0)
         for topic, mine in ratings.items()
@@ -364,10 +364,10 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_shape_says_the_same(shape, write):
-    ratings, ids = read_ratings(write("ratings", SHAPES[shape]), CANDIDATES)
+    ratings, ids, named = read_ratings(write("ratings", SHAPES[shape]), CANDIDATES)
     assert ratings == {"7": {"a": [5, 0], "b": [None, 3]}}
-    assert ids["7"] == ["1", "2"]
-    again, _ = read_ratings(write("again", "".join(write_ratings(ratings))), CANDIDATES)
+    assert (ids["7"], named) == (["1", "2"], False)
+    again, *_ = read_ratings(write("again", "".join(write_ratings(ratings))), CANDIDATES)
     assert again == ratings
 
 
@@ -584,7 +584,7 @@ def test_a_hundred_documents_and_two_questions_are_200_calls(hundred, cli, tmp_p
         again = cli("generate", "lancer", *hundred, *options, "--aggregate", "greedy-cov-3")
         assert again.code == 0
         assert len(asked) == 1 + 200
-    ratings, _ = read_ratings(str(tmp_path / "o.run.stages/ratings.jsonl"), {"t": [f"d{i:03d}" for i in range(100)]})
+    ratings, *_ = read_ratings(str(tmp_path / "o.run.stages/ratings.jsonl"), {"t": [f"d{i:03d}" for i in range(100)]})
     assert len(ratings["t"]) == 100
     assert "201 calls" in result.err
     assert cli("validate", "run", tmp_path / "o.run").code == 0
@@ -816,7 +816,7 @@ def test_fewer_questions_than_are_kept(cli, tmp_path, write):
     options = ("--ratings", tmp_path / "K/ratings.jsonl", "--questions", short, "--trace", trace)
     generate(cli, *DEMO[:2], *options, "-o", tmp_path / "short.run")
     record = next(record for record in traced(trace) if record["topic"] == bank["topic"])
-    assert [q["text"] for q in record["questions"]] == ["What is known of it?", "Who says that?", "", "", ""]
+    assert [q["text"] for q in record["questions"]] == ["What is known of it?", "Who says that?"]
 
 
 def test_gold_nuggets_keep_their_ids(cli, tmp_path):
@@ -961,3 +961,134 @@ def test_first_stages_by_rank(cli, tmp_path, write):
         assert cli("generate", "ideal", *arguments).code == 0
         orders.append(candidates_of(read_run(str(tmp_path / "o")))["t"])
     assert orders == [["a", "b"], ["b", "a"]]
+
+
+def test_ratings_of_other_questions_do_not_count(cli, tmp_path):
+    oracle = ("--oracle", ROOT / "qrels/demo.bank.jsonl")
+    keep = ("--judge", "lexical", "--keep", tmp_path / "K")
+    generate(cli, *DEMO, *oracle, *keep, "-o", tmp_path / "gold.run")
+    generate(cli, *DEMO, *QUERIES, *keep, "-o", tmp_path / "own.run")
+    ratings = ("--ratings", tmp_path / "K/ratings.jsonl")
+    generate(cli, *DEMO[:2], *ratings, *oracle, "-o", tmp_path / "again.run")
+    assert (tmp_path / "again.run").read_bytes() == (tmp_path / "gold.run").read_bytes()
+    generate(cli, *DEMO[:2], *ratings, "--questions", tmp_path / "K/questions.json", "-o", tmp_path / "o.run")
+    own, again = (candidates_of(read_run(str(tmp_path / name))) for name in ("own.run", "o.run"))
+    assert own == again
+    generate(cli, *DEMO, *QUERIES, "--judge", "lexical", "-o", tmp_path / "x.run")
+    result = cli(
+        "generate", "lancer", *DEMO[:2], "--ratings", tmp_path / "x.run.stages/ratings.jsonl", *oracle, "-o", "-"
+    )
+    assert (result.code, "the ids differ" in result.err) == (1, True)
+
+
+def test_ratings_without_ids_are_of_as_many_questions(lancer, cli, tmp_path):
+    stage = "neuclir24.lsr-milco"
+    files = ("--run", lancer / f"first_stage/{stage}.run", "--ratings", lancer / f"ratings/{stage}.oracle.json")
+    questions = lancer / "neuclir24.subquestions.llama3.3-70b.json"
+    result = cli("generate", "lancer", *files, "--questions", questions, "-o", tmp_path / "o.run")
+    assert result.code == 1
+    assert "against 15 questions, which it does not name, and" in result.err
+
+
+def test_the_order_of_a_bank(cli, tmp_path, write):
+    texts = {"n10": "John Snow mapped the deaths", "n2": "The pump handle was removed", "n1": "Water carried cholera"}
+    rows = [{"topic": "broad-street", "nugget_id": name, "text": text} for name, text in texts.items()]
+    bank = write("bank.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    questions = ("--questions", bank)
+    generate(cli, *DEMO, *QUERIES, *questions, "--judge", "lexical", "-o", tmp_path / "a.run")
+    generate(cli, *DEMO, *QUERIES, *questions, "--n", "2", "--judge", "lexical", "-o", tmp_path / "b.run")
+    ratings = tmp_path / "a.run.stages/ratings.jsonl"
+    trace = tmp_path / "t.jsonl"
+    generate(cli, *DEMO[:2], "--ratings", ratings, *questions, "--n", "2", "-o", tmp_path / "c.run", "--trace", trace)
+    first, second = (candidates_of(read_run(str(tmp_path / name))) for name in ("b.run", "c.run"))
+    assert first == second
+    assert traced(trace)[0]["questions"] == [{"id": name, "text": texts[name]} for name in ("n10", "n2")]
+    assert cli("convert", ratings, tmp_path / "crux.jsonl", "--to", "ratings").code == 0
+    result = cli(
+        "generate", "lancer", *DEMO[:2], "--ratings", tmp_path / "crux.jsonl", *questions, "-o", tmp_path / "d"
+    )
+    assert (result.code, "is in another order" in result.err) == (1, True)
+
+
+def test_places_that_cannot_hold_what_is_paid_for(hundred, cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    asked = []
+    file = tmp_path / "file"
+    file.write_text("mine")
+    (tmp_path / "K").mkdir()
+    (tmp_path / "K/questions.json").write_text('{"t": ["What is mine?"]}')
+    with serving(lancer_answer(asked)) as server:
+        model = (*hundred, "--model", "m", "--base-url", server.url)
+        for options, message in (
+            (("--aggregate", "sum,rrf", "-o", file), "this is a file"),
+            (("--keep", file, "-o", tmp_path / "o.run"), "--keep is a folder"),
+            (("--keep", tmp_path / "K", "-o", tmp_path / "o.run"), "name it as --questions"),
+        ):
+            result = cli("generate", "lancer", *model, *options)
+            assert (result.code, message in result.err) == (1, True), result.err
+    assert asked == []
+    assert file.read_text() == "mine"
+    assert "mine" in (tmp_path / "K/questions.json").read_text()
+
+
+def test_a_dry_run_makes_no_cache_and_knows_the_one_there_is(hundred, cli, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    cache = ("--cache", tmp_path / "c.db")
+    with serving(lancer_answer([])) as server:
+        model = (*hundred, "--model", "m", "--base-url", server.url, *cache)
+        assert "sub-questions: 1 calls" in generate(cli, *model, "--dry-run", "-o", tmp_path / "a.run").err
+        assert not (tmp_path / "c.db").exists()
+        generate(cli, *model, "-o", tmp_path / "a.run")
+        result = generate(cli, *model, "--dry-run", "-o", tmp_path / "b.run")
+    assert "sub-questions: 1 calls" not in result.err
+    assert " 0 calls" in result.err
+    missing = cli(
+        "generate", "lancer", *hundred[:2], "--ratings", tmp_path / "nothing", "--dry-run", "-o", tmp_path / "b"
+    )
+    assert missing.code == 1
+
+
+def test_ratings_of_longer_runs_are_converted(cli, tmp_path, write):
+    run = write("r", "".join(f"t Q0 d{i:03d} {i + 1} {200 - i} x\n" for i in range(150)))
+    for rows in (150, 100):
+        ratings = write("r.json", json.dumps({"t": [[place % 6] for place in range(rows)]}))
+        assert cli("convert", ratings, tmp_path / "o", "--to", "ratings", "--run", run).code == 0
+        lines = [json.loads(line) for line in (tmp_path / "o").read_text().splitlines()]
+        assert [line["docid"] for line in lines] == [f"d{i:03d}" for i in range(rows)]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("questions", [{"id": "1", "text": None}]),
+        ("documents", [{}]),
+        ("topic", ["a"]),
+        ("ratings", [1]),
+        ("ratings", 7),
+    ],
+)
+def test_damaged_traces_are_named(key, value, cli, tmp_path):
+    record = json.loads((ROOT / "runs/lancer-sum.trace.jsonl").read_text().splitlines()[0])
+    if key == "ratings":
+        record["documents"][0]["ratings"] = value
+    else:
+        record[key] = value
+    trace = tmp_path / "t"
+    trace.write_text(json.dumps(record))
+    files = (ROOT / "qrels/demo.qrels", ROOT / "runs/lancer-sum.run")
+    result = cli("report", "-l", "3", "--trace", trace, *files, "-o", tmp_path / "r.html")
+    assert (result.code, "expected the lines of a trace" in result.err) == (1, True)
+
+
+def test_what_nobody_knows_of_questions_is_not_said(cli, tmp_path):
+    generate(cli, *DEMO, *QUERIES, "--judge", "lexical", "-o", tmp_path / "a.run")
+    trace, page = tmp_path / "t", tmp_path / "r.html"
+    ratings = ("--ratings", tmp_path / "a.run.stages/ratings.jsonl")
+    generate(cli, *DEMO[:2], *ratings, "-o", tmp_path / "b.run", "--trace", trace)
+    bank = ("--bank", ROOT / "qrels/demo.bank.jsonl")
+    files = (ROOT / "qrels/demo.qrels", tmp_path / "b.run")
+    assert cli("report", "-l", "3", *bank, "--trace", trace, *files, "-o", page).code == 0
+    data = json.loads(
+        re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page.read_text(), re.DOTALL)[1]
+    )
+    assert {len(topic["gold"]) for topic in data["traces"]} == {0}

@@ -278,8 +278,9 @@ def make_chat(options: argparse.Namespace) -> Chat | None:
     )
     if options.batch_out and not options.cache:
         raise ParameterError("the results of --batch-out come back into a cache: --cache FILE")
-    cache = Cache(options.cache)
-    if options.batch_in:
+    # A dry run reads what is there, and makes nothing.
+    cache = Cache(None if options.dry_run and not Path(options.cache or "").is_file() else options.cache)
+    if options.batch_in and not options.dry_run:
         _take_batch(options, cache)
     return Chat(settings, cache)
 

@@ -19,10 +19,13 @@ from nuggeteval.formats.nuggets import read_bank, write_bank
 from nuggeteval.formats.topics import is_topics, read_statements
 from nuggeteval.formats.trec import read_qrels, read_run, write_qrels, write_run
 from nuggeteval.generators import candidates_of
-from nuggeteval.ratings import Ratings, as_judgments, is_ratings, read_ratings, write_ratings
+from nuggeteval.ratings import Rated, as_judgments, is_ratings, read_ratings, write_ratings
 from nuggeteval.units import ANSWER_VIEWS, runs_of
 
 __all__ = ["add_arguments", "run"]
+
+_DEPTH = 100
+"""Candidates that LANCER rates of a longer run."""
 
 _EXAMPLES = """
 examples:
@@ -56,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--view", choices=VIEWS, help="what the units are (the only view there is, else responses)")
     add("--bank", metavar="FILE", help="texts of the nuggets, for assignments")
     add("--run", dest="first", metavar="FILE", help="the run whose documents LANCER's ratings are of, in its order")
+    add("--order", choices=("score", "rank"), default="score", help="what the order of that run is (score)")
     add("--aliases", metavar="FILE", help="TSV with a header: name of a run in the labels, in the judgments")
 
 
@@ -74,7 +78,7 @@ def _records(options: argparse.Namespace) -> list[tuple[Judgment, Scale]]:
         _, first = next(json_records(raw, options.source), (0, {}))
         if "view" in first:
             return read_judgments(options.source)
-        return as_judgments(*_ratings(options)) if is_ratings(first) else read_assignments(options.source)
+        return as_judgments(*_ratings(options)[:2]) if is_ratings(first) else read_assignments(options.source)
     columns = next((line.split() for line in raw.splitlines() if line.strip()), [])
     if len(columns) == 2:
         labels = read_labels(options.source, read_aliases(options.aliases) if options.aliases else {})
@@ -85,9 +89,10 @@ def _records(options: argparse.Namespace) -> list[tuple[Judgment, Scale]]:
     return _from_qrels(options)
 
 
-def _ratings(options: argparse.Namespace) -> tuple[Ratings, dict[str, list[str]]]:
+def _ratings(options: argparse.Namespace) -> Rated:
     """Ratings in any shape, with the ids of their questions."""
-    return read_ratings(options.source, candidates_of(read_run(options.first)) if options.first else {})
+    candidates = candidates_of(read_run(options.first), None, options.order) if options.first else {}
+    return read_ratings(options.source, candidates, _DEPTH)
 
 
 def _from_qrels(options: argparse.Namespace) -> list[tuple[Judgment, Scale]]:
@@ -138,7 +143,7 @@ def _to_qrels(options: argparse.Namespace) -> str:
 
 
 def _to_ratings(options: argparse.Namespace) -> str:
-    ratings, _ = _ratings(options)
+    ratings = _ratings(options).ratings
     write_text(options.out, "".join(write_ratings(ratings)))
     return f"ratings of {sum(map(len, ratings.values()))} documents of {len(ratings)} topics"
 

@@ -24,7 +24,7 @@ from nuggeteval.cli import (
     read_prompt,
 )
 from nuggeteval.data import Nugget, Unit
-from nuggeteval.errors import DataError, ParameterError, listed, shorten
+from nuggeteval.errors import DataError, FormatError, JudgeError, ParameterError, listed, shorten
 from nuggeteval.files import json_object, read_bytes, stem, write_text
 from nuggeteval.formats.documents import read_documents
 from nuggeteval.formats.judgments import read_judgments
@@ -47,7 +47,7 @@ from nuggeteval.judges import CHATTING, make
 from nuggeteval.judging import judge_units
 from nuggeteval.options import whole
 from nuggeteval.ratings import Ratings, of_questions, read_ratings
-from nuggeteval.text import first_words
+from nuggeteval.text import first_words, natural
 from nuggeteval.units import document_units
 
 __all__ = ["add_arguments", "run"]
@@ -127,11 +127,11 @@ def run(options: argparse.Namespace) -> int:
     _check(options, strategies)
     whole = candidates_of(read_run(options.first), None, options.order)
     candidates = {topic: documents[: options.depth] for topic, documents in whole.items()}
-    if options.ratings and options.dry_run:
-        note("dry run: the ratings are there, and nobody would be asked")
-        return 0
     rated = _read(options, whole) if options.ratings else _rate(options, candidates)
     if rated is None:
+        return 0
+    if options.dry_run:
+        note("dry run: the ratings are there, and nobody would be asked")
         return 0
     messages = unrated_notes(candidates, rated.ratings, rated.source, rated.strict, rated.reason)
     if len(strategies) > 1:
@@ -201,6 +201,8 @@ def _check(options: argparse.Namespace, strategies: Sequence[str]) -> None:
                 raise ParameterError(f"--{name.replace('_', '-')} says nothing beside {given}")
     if options.out == "-" and not (options.keep or options.ratings or options.dry_run):
         raise ParameterError("what is made before the run is kept: -o FILE, or --keep DIR beside -o -")
+    if not options.ratings and _keep(options).exists() and not _keep(options).is_dir():
+        raise FormatError(str(_keep(options)), "--keep is a folder, and this is a file")
     kept = {(_keep(options) / name).resolve() for name in (_QUESTIONS, _BANK, _SETTINGS, _RATINGS)}
     for path in (options.out, options.trace):
         if path and path != "-" and Path(path).resolve() in kept:
@@ -209,6 +211,8 @@ def _check(options: argparse.Namespace, strategies: Sequence[str]) -> None:
         check_output(options.out)
     elif options.out == "-":
         raise ParameterError("several aggregations go to a folder, and not to stdout")
+    elif Path(options.out).exists() and not Path(options.out).is_dir():
+        raise FormatError(options.out, "several aggregations go to a folder, and this is a file")
     check_output(options.trace)
     checked_tag("lancer" if options.tag is None else options.tag)
 
@@ -235,22 +239,43 @@ def _tag(options: argparse.Namespace, strategy: str, rated: _Rated) -> str:
 
 
 def _read(options: argparse.Namespace, whole: Candidates) -> _Rated:
-    """Ratings that exist."""
-    ratings, ids = read_ratings(options.ratings, whole, options.depth)
-    if options.n:
-        ratings, ids = of_questions(ratings, ids, {topic: names[: options.n] for topic, names in ids.items()})
+    """Ratings that exist: all, the first of each topic, or those against the questions of a file."""
+    strict = options.unrated == "error"
+    rated = read_ratings(options.ratings, whole, options.depth)
     path = options.oracle or options.questions
-    known = read_questions(path).nuggets if path else {}
-    texts = {topic: _texts_of(names, known.get(topic, ())) for topic, names in ids.items()}
-    return _Rated(ratings, ids, texts, options.ratings, options.unrated == "error")
+    if not path:
+        first = {topic: names[: options.n] for topic, names in rated.ids.items()}
+        return _Rated(*of_questions(rated.ratings, rated.ids, first), {}, options.ratings, strict)
+    everything = read_questions(path)
+    ids = rated.ids if rated.named else _by_place(rated.ids, everything, options.ratings, path)
+    questions = read_questions(path, options.n)
+    ratings, kept = of_questions(rated.ratings, ids, questions.ids)
+    if not kept:
+        raise DataError(f"{options.ratings} has no rating against a question of {path}: the ids differ")
+    return _Rated(ratings, kept, questions.by_id, options.ratings, strict)
 
 
-def _texts_of(ids: Sequence[str], questions: Sequence[Nugget]) -> dict[str, str]:
-    """The texts of rated questions: by id; by place where the ratings have other ids, but as many questions."""
-    texts = {question.id: question.text for question in questions}
-    if not texts.keys() & set(ids) and len(ids) == len(questions):
-        return {name: question.text for name, question in zip(ids, questions, strict=True)}
-    return texts
+def _by_place(
+    ids: Mapping[str, Sequence[str]], questions: Questions, ratings: str, path: str
+) -> Mapping[str, Sequence[str]]:
+    """The ids of questions that ratings have by place alone.
+
+    Raises:
+        DataError: a topic has as many ratings as it has not questions, or questions that are not in their order.
+    """
+    found = {}
+    for topic, names in questions.ids.items():
+        if topic not in ids:
+            continue
+        if len(names) != len(ids[topic]):
+            raise DataError(
+                f"topic {topic!r}: {ratings} has ratings against {len(ids[topic])} questions, which it does not name, "
+                f"and {path} has {len(names)}"
+            )
+        if names != sorted(names, key=natural):
+            raise DataError(f"topic {topic!r}: {ratings} does not name its questions, and {path} is in another order")
+        found[topic] = names
+    return found
 
 
 def _rate(options: argparse.Namespace, candidates: Candidates) -> _Rated | None:
@@ -280,7 +305,7 @@ def _rate(options: argparse.Namespace, candidates: Candidates) -> _Rated | None:
         make_folder(_keep(options))
     show = progress_bar("ratings", options.quiet)
     outcome = judge_units(units, {path: bank}, judge, "documents", show, options.dry_run)
-    if not options.quiet:
+    if options.dry_run or not options.quiet:
         for message in (*(f"{topic}: {why}" for topic, why in questions.short.items()), *outcome.notes("documents")):
             note(message)
         if chat:
@@ -288,9 +313,10 @@ def _rate(options: argparse.Namespace, candidates: Candidates) -> _Rated | None:
     if options.dry_run or in_batch(chat, options):
         return None
     # What is kept may hold questions of an earlier call; those of this one count.
-    ratings, ids = of_questions(*read_ratings(path, candidates), questions.ids)
-    texts = {topic: {question.id: question.text for question in asked} for topic, asked in questions.nuggets.items()}
-    return _Rated(ratings, ids, texts, path, False, _common_reason(path))
+    rated = read_ratings(path, candidates)
+    return _Rated(
+        *of_questions(rated.ratings, rated.ids, questions.ids), questions.by_id, path, False, _common_reason(path)
+    )
 
 
 def _common_reason(path: str) -> str:
@@ -349,38 +375,46 @@ def _questions(options: argparse.Namespace, requests: dict[str, str], chat: Chat
     settings = _settings(requests, number, chat, prompt)
     if _has_been_made(options, settings):
         return read_questions(str(_keep(options) / _QUESTIONS))
-    if chat is None:
-        found = by_rule(requests, number)
-    elif options.dry_run:
-        note(f"sub-questions: {len(requests)} calls; the ratings below are counted for {number} a topic")
-        blank = tuple(Nugget(str(place + 1), f"question {place}") for place in range(number))
-        return Questions(dict.fromkeys(requests, blank), {})
-    else:
-        found = by_model(requests, number, chat, template)
+    if options.dry_run:
+        return by_rule(requests, number) if chat is None else _foreseen(requests, number, chat, template)
+    # What cannot be kept must not be asked for.
+    make_folder(_keep(options))
+    found = by_rule(requests, number) if chat is None else by_model(requests, number, chat, template)
     if chat is not None and chat.batched:
         return found
     if not found.nuggets:
         why = "; ".join(f"{topic}: {reason}" for topic, reason in [*found.short.items()][:3])
         raise DataError(f"no topic has a sub-question ({why})")
-    if not options.dry_run:
-        make_folder(_keep(options))
-        write_text(str(_keep(options) / _QUESTIONS), write_questions(found.texts))
-        write_bank(as_question_bank(found, "sub-questions"), str(_keep(options) / _BANK))
-        write_text(str(_keep(options) / _SETTINGS), json.dumps(settings, sort_keys=True) + "\n")
+    # In this order: questions are there only with what they were made of.
+    write_text(str(_keep(options) / _SETTINGS), json.dumps(settings, sort_keys=True) + "\n")
+    write_bank(as_question_bank(found, "sub-questions"), str(_keep(options) / _BANK))
+    write_text(str(_keep(options) / _QUESTIONS), write_questions(found.texts))
     return found
+
+
+def _foreseen(requests: Mapping[str, str], number: int, chat: Chat, template: str) -> Questions:
+    """The sub-questions of a dry run: those of the cache, if they are all there, else as many blanks."""
+    try:
+        return by_model(requests, number, chat, template)
+    except JudgeError:
+        note(f"sub-questions: {len(requests)} calls; the ratings below are counted for {number} a topic")
+        blank = tuple(Nugget(str(place + 1), f"question {place}") for place in range(number))
+        return Questions(dict.fromkeys(requests, blank), {})
 
 
 def _has_been_made(options: argparse.Namespace, settings: Mapping[str, object]) -> bool:
     """Whether an earlier call kept these sub-questions.
 
     Raises:
-        DataError: it made them of other requests or otherwise.
+        DataError: it made them of other requests or otherwise, or nobody knows.
     """
     path, made = _keep(options) / _QUESTIONS, _keep(options) / _SETTINGS
-    if not path.exists() or not made.exists():
+    if not path.exists():
         return False
+    if not made.exists():
+        raise DataError(f"{path} is there, but not what it was made of: name it as --questions, or another --keep")
     if json_object(made.read_bytes()) != settings:
-        raise DataError(f"{path} was made of other requests or with other options: choose another --keep")
+        raise DataError(f"{path} was made of other requests or with other options ({made}): choose another --keep")
     return True
 
 

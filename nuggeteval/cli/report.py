@@ -164,8 +164,19 @@ def _is_traced(record: Mapping[str, Any], keys: Sequence[str]) -> bool:
         all(key in record for key in keys)
         and isinstance(record["topic"], str)
         and all(isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries) for entries in lists)
-        and all(key in entry for entry in record["questions"] for key in ("id", "text"))
-        and all(key in entry for entry in record["documents"] for key in ("rank", "docid", "ratings", "adds"))
+        and all(isinstance(question.get(key), str) for question in record["questions"] for key in ("id", "text"))
+        and all(_is_step(document, len(record["questions"])) for document in record["documents"])
+    )
+
+
+def _is_step(document: Mapping[str, Any], questions: int) -> bool:
+    """Whether what is told of a rank has all that is shown of it."""
+    ratings, adds = document.get("ratings", ()), document.get("adds")
+    return (
+        isinstance(document.get("rank"), int)
+        and isinstance(document.get("docid"), str)
+        and (ratings is None or (isinstance(ratings, list) and len(ratings) == questions))
+        and isinstance(adds, list)
     )
 
 

@@ -56,6 +56,11 @@ class Questions(NamedTuple):
         """Topic -> the ids of its sub-questions, in the same order."""
         return {topic: [question.id for question in questions] for topic, questions in self.nuggets.items()}
 
+    @property
+    def by_id(self) -> dict[str, dict[str, str]]:
+        """Topic -> id -> text."""
+        return {topic: {question.id: question.text for question in asked} for topic, asked in self.nuggets.items()}
+
 
 def _numbered(texts: Mapping[str, Sequence[str]], short: dict[str, str]) -> Questions:
     """Questions with the ids 1, 2, ... in each topic."""
