@@ -264,20 +264,20 @@ print(hashlib.sha256(json.dumps(rankings).encode()).hexdigest())
 
 def test_the_same_bytes_on_any_processor_and_with_any_hash_seed(lancer):
     stage, ratings = str(lancer / "first_stage/duc04.bm25.run"), str(lancer / "ratings/duc04.bm25.oracle.json")
-    import numpy as np
+    clean = {name: value for name, value in os.environ.items() if name != "NPY_DISABLE_CPU_FEATURES"}
 
-    features = np.show_config(mode="dicts")["SIMD Extensions"]["found"]
+    def python(code, *arguments, **more):
+        command = [sys.executable, "-W", "ignore", "-c", code, *arguments]
+        return subprocess.run(command, env={**clean, **more}, capture_output=True, text=True, check=True).stdout
+
+    found = "import numpy as np; print(*np.show_config(mode='dicts')['SIMD Extensions'].get('found', []))"
+    features = python(found).strip()
     settings = [
         {},
         {"PYTHONHASHSEED": "1"},
-        {"PYTHONHASHSEED": "2", "NPY_DISABLE_CPU_FEATURES": " ".join(features)},
+        {"PYTHONHASHSEED": "2", "NPY_DISABLE_CPU_FEATURES": features},
     ]
-    digests = set()
-    for extra in settings:
-        result = subprocess.run([sys.executable, "-W", "ignore", "-c", SCRIPT, stage, ratings], env={**os.environ, **extra},
-                                capture_output=True, text=True, check=True)  # fmt: skip
-        digests.add(result.stdout)
-    assert len(digests) == 1
+    assert len({python(SCRIPT, stage, ratings, **extra) for extra in settings}) == 1
 
 
 def test_the_soft_coverage_on_other_thresholds(lancer):
