@@ -25,6 +25,7 @@ RANKS = {
     "measures": 7, "judges": 7,
     "bridge": 8, "notes": 8, "validate": 8, "extract": 8, "dedup": 8, "boards": 8, "aggregation": 8,
     "leaderboards": 9, "metaevaluation": 9, "scoring": 9, "units": 9, "judging": 9,
+    "rag": 9,
     "turns": 10, "generators": 10,
     "reports": 11,
     "options": 12, "overview": 12,
@@ -37,6 +38,7 @@ RANKS = {
 DOORS = {
     "ir_measures": {"bridge"},
     "pytrec_eval": {"bridge"},
+    "bm25s": {"rag.retrieval"},
     "scipy": {"stats.correlation", "stats.cover", "stats.graph", "stats.significance"},
     "krippendorff": {"stats.agreement"},
     "tabulate": {"reports"},

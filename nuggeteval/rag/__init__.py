@@ -1,0 +1,126 @@
+"""The candidate-constrained RAG pipeline of LongEval-RAG (CLEF 2026): stages as pure functions in a row.
+
+Passages, retrieval, reranking, selection and evidence each have a module, and know nothing of one another. What they
+share is here: documents, passages, and how a text is taken apart. The reference implementation takes texts apart for
+English in ASCII alone; :data:`REFERENCE` does as it does, :data:`UNICODE` repairs it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+__all__ = [
+    "REFERENCE",
+    "STOP_WORDS",
+    "TEMPORAL",
+    "UNICODE",
+    "Dialect",
+    "Document",
+    "Passage",
+    "is_temporal",
+    "keywords",
+    "squeeze",
+    "year_of",
+]
+
+_STOP_WORDS = """
+a an and are as at be by can did do does for from how in into is it later of on or should still that the their this
+through to using what when which while with
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+_TEMPORAL = """
+earlier later before after strengthen improve evolve evolution subsequent previous follow-up followup validation compare
+comparison
+"""
+TEMPORAL = frozenset(_TEMPORAL.split())
+"""Words that make a query one about change over time."""
+
+_LEAST = 3
+_YEAR = re.compile(r"(?:19|20)\d{2}")
+_HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+
+
+class Document(NamedTuple):
+    """A candidate: its id, text, title and timestamp; the last two may be empty."""
+
+    id: str
+    text: str
+    title: str = ""
+    timestamp: str = ""
+
+
+class Passage(NamedTuple):
+    """A stretch of a document.
+
+    Attributes:
+        document: its id.
+        text: the sentences, joined by a blank.
+        tokens: of the text.
+        title, timestamp: of the document.
+    """
+
+    document: str
+    text: str
+    tokens: tuple[str, ...]
+    title: str = ""
+    timestamp: str = ""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text is taken apart.
+
+    Attributes:
+        word: a token.
+        boundary: what is between two sentences.
+        reference: whether faults of the reference are kept, here and in the stages that are told of a dialect.
+    """
+
+    word: re.Pattern[str]
+    boundary: re.Pattern[str]
+    reference: bool = False
+
+    def tokens(self, text: str) -> tuple[str, ...]:
+        """The tokens of a text, lower-cased; their number is what is meant by words."""
+        return tuple(token.lower() for token in self.word.findall(text))
+
+    def sentences(self, text: str) -> list[str]:
+        """The sentences of a text, its white space squeezed; none of an empty one."""
+        return [sentence for sentence in self.boundary.split(squeeze(text)) if sentence]
+
+
+REFERENCE = Dialect(
+    re.compile(r"[A-Za-z0-9_]+(?:[-'][A-Za-z0-9_]+)?"), re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9])"), reference=True
+)
+"""ASCII alone, as released."""
+
+UNICODE = Dialect(
+    re.compile(rf"[{_HAN}]|(?:(?![{_HAN}])\w)+(?:[-'\u2019](?:(?![{_HAN}])\w)+)?"),
+    re.compile(r"(?<=[.!?])\s+(?=[\"'\u201c\u2018(\[]*[^\W_a-z])|(?<=[\u3002\uff01\uff1f])\s*"),
+)
+"""Any script; of Han and Kana, which have no blanks, a character is a token."""
+
+
+def squeeze(text: str) -> str:
+    """A text with single blanks."""
+    return " ".join(text.split())
+
+
+def keywords(tokens: Iterable[str], number: int) -> list[str]:
+    """The first distinct tokens of three characters or more that are no stop words (section 3 of the paper)."""
+    kept = (token for token in tokens if len(token) >= _LEAST and token not in STOP_WORDS)
+    return list(dict.fromkeys(kept))[:number]
+
+
+def is_temporal(tokens: Iterable[str]) -> bool:
+    """Whether a query asks for change over time."""
+    return not TEMPORAL.isdisjoint(tokens)
+
+
+def year_of(timestamp: str) -> int | None:
+    """The first year from 1900 to 2099 in a timestamp."""
+    found = _YEAR.search(timestamp)
+    return int(found.group()) if found else None

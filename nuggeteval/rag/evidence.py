@@ -1,0 +1,150 @@
+"""Sentences of selected passages as evidence: what is kept, and how it is scored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from nuggeteval.rag import UNICODE, Dialect, Passage, keywords, squeeze
+
+__all__ = ["Evidence", "Item", "evidence_of", "references_of"]
+
+_AGAIN = re.compile(r"(?<=[.!?])\s+")
+_OCR = re.compile(r"(.)\1{4,}|[_=|]{3,}|[^\w\s.,;:()\[\]/%+\-'<>=&]", re.IGNORECASE)
+# The reference also drops every sentence with a dash, a curly quote or a question mark.
+_DAMAGED = re.compile(r"([^\W\d])\1{4,}|[_=|]{3,}|[\ufffd\u0000-\u0008]", re.IGNORECASE)
+_GLUED = re.compile(r"[a-z]\.[A-Z]|\b\w+-\s+\w+\b")
+_OPENINGS = (
+    "this paper", "in this paper", "this article", "in this article", "this study", "in this study", "we present",
+    "we propose", "we introduce", "we describe",
+)  # fmt: skip
+_PHRASES = (
+    "has attracted much attention", "plays an important role", "is an important", "is a challenging task",
+    "in recent years", "with the development of",
+)  # fmt: skip
+_STEMS = {"validation": "validate", "validated": "validate", "validating": "validate", "selecting": "select"}
+_SUFFIXES = {
+    "ations": "", "ation": "", "ments": "", "ment": "", "ing": "", "ies": "y", "ied": "y", "ed": "", "es": "", "s": "",
+}  # fmt: skip
+_SHORTEST, _CUT_ABOVE, _CUT_TO, _LONGEST = 6, 60, 45, 70
+_KNOWN, _TITLE, _FULL = 20, 12, 28
+
+
+class Item(NamedTuple):
+    """A sentence that an answer may use.
+
+    Attributes:
+        text: of the sentence.
+        citation: place of its document in the references.
+        document: its id.
+        score: by which items are ranked.
+        heuristic: the score by formula, whatever ranks.
+        timestamp: of the document.
+        place: of the sentence in its passage, from 0.
+    """
+
+    text: str
+    citation: int
+    document: str
+    score: float
+    heuristic: float
+    timestamp: str
+    place: int
+
+
+class Evidence(NamedTuple):
+    """What an answer may use: documents in the order of their first passage, and sentences, best first."""
+
+    references: list[str]
+    items: list[Item]
+
+
+def references_of(passages: Sequence[Passage]) -> list[str]:
+    """The documents of passages, in the order of their first."""
+    return list(dict.fromkeys(passage.document for passage in passages))
+
+
+def evidence_of(
+    query: str, passages: Sequence[Passage], dialect: Dialect = UNICODE, per_passage: int = 5, number: int | None = 10
+) -> Evidence:
+    """The best sentences of selected passages.
+
+    Args:
+        query: the request.
+        passages: that were selected, best first.
+        dialect: how texts are taken apart; the reference also drops sentences with other punctuation than ASCII's.
+        per_passage: sentences at the beginning of a passage that are looked at.
+        number: of items; None for all, for a reranker of sentences.
+    """
+    references = references_of(passages)
+    place = {document: index for index, document in enumerate(references)}
+    words = keywords(dialect.tokens(query), _KNOWN)
+    items: dict[tuple[str, int], Item] = {}
+    for rank, passage in enumerate(passages):
+        title = set(keywords(dialect.tokens(passage.title), _TITLE))
+        for position, sentence in enumerate(_candidates(passage, dialect, per_passage)):
+            text, tokens = _cut(sentence, dialect)
+            if not _is_usable(text, tokens, dialect):
+                continue
+            score = _score(words, title, set(tokens), rank, position)
+            citation = place[passage.document]
+            item = Item(text, citation, passage.document, score, score, passage.timestamp, position)
+            items.setdefault((text.lower(), citation), item)
+    ranked = sorted(items.values(), key=lambda item: -item.score)
+    return Evidence(references, ranked[:number])
+
+
+def _candidates(passage: Passage, dialect: Dialect, number: int) -> Iterator[str]:
+    """The first sentences of a passage, split once more wherever a sentence can end."""
+    parts = (part for sentence in dialect.sentences(passage.text) for part in _AGAIN.split(sentence))
+    for _, part in zip(range(number), parts, strict=False):
+        yield part
+
+
+def _cut(sentence: str, dialect: Dialect) -> tuple[str, tuple[str, ...]]:
+    """A sentence that is not too long, and its tokens."""
+    text = squeeze(sentence)
+    tokens = dialect.tokens(text)
+    if len(tokens) <= _CUT_ABOVE:
+        return text, tokens
+    text = " ".join(text.split()[:_CUT_TO]).rstrip(" ,;:")
+    text = text if text.endswith(".") else f"{text}."
+    return text, dialect.tokens(text)
+
+
+def _is_usable(text: str, tokens: Sequence[str], dialect: Dialect) -> bool:
+    lowered = text.lower()
+    ends = ".!?" if dialect.reference else ".!?\u3002\uff01\uff1f"
+    damaged = _OCR if dialect.reference else _DAMAGED
+    return (
+        _SHORTEST <= len(tokens) <= _LONGEST
+        and text[-1:] in ends
+        and not damaged.search(text)
+        and not _GLUED.search(text)
+        and not lowered.startswith(_OPENINGS)
+        and not any(phrase in lowered for phrase in _PHRASES)
+    )
+
+
+def _score(words: Sequence[str], title: set[str], found: set[str], rank: int, position: int) -> float:
+    """Overlap with query and title, length, and how early the sentence stands."""
+    stems = {_stem(token) for token in found}
+    overlap = sum(word in found or _stem(word) in stems for word in words)
+    return (
+        0.72 * (overlap / max(len(words), 1))
+        + 0.18 * (len(title & found) / len(title) if title else 0.0)
+        + 0.10 * min(len(found) / _FULL, 1)
+        + max(0, 0.15 - 0.03 * rank)
+        + max(0, 0.08 - 0.03 * position)
+    )
+
+
+def _stem(term: str) -> str:
+    """A term without a common ending."""
+    if term in _STEMS:
+        return _STEMS[term]
+    for suffix, instead in _SUFFIXES.items():
+        if term.endswith(suffix) and len(term) > len(suffix) + 3:
+            return term.removesuffix(suffix) + instead
+    return term

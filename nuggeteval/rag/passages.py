@@ -1,0 +1,133 @@
+"""Documents into passages: by length, by similarity of sentences, or at shifts of the topic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from nuggeteval.errors import ParameterError
+from nuggeteval.rag import UNICODE, Dialect, Document, Passage
+from nuggeteval.rows import FloatArray
+
+__all__ = ["CHUNKERS", "Chunking", "passages_of"]
+
+CHUNKERS = ("rule", "semantic", "topic-shift")
+"""Ways to cut a document: at a length alone, also where sentences are unlike those before, or unlike the last one."""
+
+Encode = Callable[[Sequence[str]], FloatArray]
+"""Sentences -> vectors of length 1, shape (sentences, dimensions)."""
+
+
+class Chunking(NamedTuple):
+    """How documents are cut.
+
+    Attributes:
+        by: one of :data:`CHUNKERS`.
+        words: most words of a passage. The reference exceeds it: an overlap is put back unchecked, and a long sentence
+            is never cut.
+        stride: sentences that a passage shares with the one before, for ``rule``.
+        similarity: least cosine of a sentence and the mean of the passage, for ``semantic``.
+        drift: largest 1 - cosine of two sentences that follow each other, for ``topic-shift``.
+        least: sentences of a passage before it may end, for ``semantic``.
+    """
+
+    by: str = "rule"
+    words: int = 140
+    stride: int = 1
+    similarity: float = 0.72
+    drift: float = 0.18
+    least: int = 1
+
+
+def passages_of(
+    document: Document, chunking: Chunking | None = None, dialect: Dialect = UNICODE, encode: Encode | None = None
+) -> list[Passage]:
+    """Cut a document; none where it has no text.
+
+    Args:
+        document: the candidate.
+        chunking: how; by rule by default.
+        dialect: how texts are taken apart.
+        encode: of sentences, for ``semantic`` and ``topic-shift``; all those of the document in one call.
+
+    Raises:
+        ParameterError: another way, an impossible number, or no encoder where one is needed.
+    """
+    chunking = chunking or Chunking()
+    _check(chunking, encode)
+    sentences = dialect.sentences(document.text)
+    if not dialect.reference:
+        sentences = [part for sentence in sentences for part in _no_longer(sentence, chunking.words, dialect)]
+    tokens = [dialect.tokens(sentence) for sentence in sentences]
+    lengths = [len(found) for found in tokens]
+    if chunking.by == "rule":
+        groups = _by_rule(lengths, chunking, dialect.reference)
+    else:
+        vectors = encode(sentences) if encode and sentences else np.zeros((0, 1))
+        groups = _by_vectors(lengths, vectors, chunking)
+    return [
+        Passage(
+            document.id,
+            " ".join(sentences[place] for place in group),
+            tuple(token for place in group for token in tokens[place]),
+            document.title,
+            document.timestamp,
+        )
+        for group in groups
+    ]
+
+
+def _check(chunking: Chunking, encode: Encode | None) -> None:
+    if chunking.by not in CHUNKERS:
+        raise ParameterError(f"chunks are made by {', '.join(CHUNKERS)} (got {chunking.by!r})")
+    if chunking.words < 1 or chunking.stride < 0 or chunking.least < 1:
+        raise ParameterError(f"words and least must be at least 1, stride at least 0 (got {chunking})")
+    if chunking.by != "rule" and encode is None:
+        raise ParameterError(f"{chunking.by} chunks need an encoder of sentences")
+
+
+def _no_longer(sentence: str, words: int, dialect: Dialect) -> list[str]:
+    """A sentence in parts of at most so many words."""
+    starts = [found.start() for found in dialect.word.finditer(sentence)][::words]
+    cuts = [0, *starts[1:], len(sentence)]
+    return [sentence[begin:end].strip() for begin, end in pairwise(cuts)]
+
+
+def _by_rule(lengths: Sequence[int], chunking: Chunking, reference: bool) -> list[list[int]]:
+    """Sentences in a row until a passage would be too long; the last ones begin the next passage."""
+    groups: list[list[int]] = []
+    current: list[int] = []
+    for place, length in enumerate(lengths):
+        if current and sum(lengths[one] for one in current) + length > chunking.words:
+            groups.append(current)
+            current = current[-chunking.stride :] if chunking.stride else []
+            while current and not reference and sum(lengths[one] for one in current) + length > chunking.words:
+                current = current[1:]
+        current = [*current, place]
+    return [*groups, current] if current else groups
+
+
+def _by_vectors(lengths: Sequence[int], vectors: FloatArray, chunking: Chunking) -> list[list[int]]:
+    """Sentences in a row until one is unlike, or the passage would be too long; no overlap."""
+    groups: list[list[int]] = []
+    for place, length in enumerate(lengths):
+        current = groups[-1] if groups else []
+        if current and sum(lengths[one] for one in current) + length <= chunking.words:
+            if chunking.by == "topic-shift":
+                apart = 1.0 - float(vectors[place - 1] @ vectors[place]) > chunking.drift
+            else:
+                near = _cosine(vectors[place], vectors[current].mean(axis=0))
+                apart = len(current) >= chunking.least and near < chunking.similarity
+            if not apart:
+                current.append(place)
+                continue
+        groups.append([place])
+    return groups
+
+
+def _cosine(one: FloatArray, other: FloatArray) -> float:
+    length = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / length if length else 0.0
