@@ -20,24 +20,26 @@ from nuggeteval.batch import first_tokens, read_results
 from nuggeteval.cache import Cache, Reply
 from nuggeteval.chat import Chat, Request, Settings
 from nuggeteval.cli import rerank as command
+from nuggeteval.comparisons import (
+    heap_sort,
+    most_comparisons,
+    parse_choice,
+    parse_order,
+    sliding_windows,
+    windows_of,
+    yes_and_no,
+)
 from nuggeteval.errors import DataError, JudgeError, NuggetEvalError, ParameterError, UnknownNameError
 from nuggeteval.formats.trec import read_run
 from nuggeteval.generators import rerank as module
 from nuggeteval.generators.rerank import (
     STRATEGIES,
     estimate,
-    heap_sort,
     listwise,
-    most_comparisons,
-    parse_choice,
-    parse_order,
     pointwise,
     rerank,
     rubric,
     setwise,
-    sliding_windows,
-    windows_of,
-    yes_and_no,
 )
 from nuggeteval.text import first_words
 
