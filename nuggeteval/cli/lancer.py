@@ -147,7 +147,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-class _Rated(NamedTuple):
+class _Basis(NamedTuple):
     """Ratings, what they are of, and what is to be said of them."""
 
     ratings: Ratings
@@ -226,7 +226,7 @@ def _path(options: argparse.Namespace, strategy: str, strategies: Sequence[str])
     return str(Path(options.out) / f"{first}.lancer-{strategy}.run") if len(strategies) > 1 else str(options.out)
 
 
-def _tag(options: argparse.Namespace, strategy: str, rated: _Rated) -> str:
+def _tag(options: argparse.Namespace, strategy: str, rated: _Basis) -> str:
     """The tag of the run: the aggregation, and the most questions of a topic, where they are no gold nuggets."""
     if options.tag is not None:
         return str(options.tag)
@@ -238,21 +238,21 @@ def _tag(options: argparse.Namespace, strategy: str, rated: _Rated) -> str:
 # --- ratings ----------------------------------------------------------------------------------------------------------
 
 
-def _read(options: argparse.Namespace, whole: Candidates) -> _Rated:
+def _read(options: argparse.Namespace, whole: Candidates) -> _Basis:
     """Ratings that exist: all, the first of each topic, or those against the questions of a file."""
     strict = options.unrated == "error"
     rated = read_ratings(options.ratings, whole, options.depth)
     path = options.oracle or options.questions
     if not path:
         first = {topic: names[: options.n] for topic, names in rated.ids.items()}
-        return _Rated(*of_questions(rated.ratings, rated.ids, first), {}, options.ratings, strict)
-    everything = read_questions(path)
-    ids = rated.ids if rated.named else _by_place(rated.ids, everything, options.ratings, path)
-    questions = read_questions(path, options.n)
-    ratings, kept = of_questions(rated.ratings, ids, questions.ids)
+        return _Basis(*of_questions(rated.ratings, rated.ids, first), {}, options.ratings, strict)
+    questions = read_questions(path)
+    ids = rated.ids if rated.named else _by_place(rated.ids, questions, options.ratings, path)
+    wanted = {topic: names[: options.n] for topic, names in questions.ids.items()}
+    ratings, kept = of_questions(rated.ratings, ids, wanted)
     if not kept:
         raise DataError(f"{options.ratings} has no rating against a question of {path}: the ids differ")
-    return _Rated(ratings, kept, questions.by_id, options.ratings, strict)
+    return _Basis(ratings, kept, questions.by_id, options.ratings, strict)
 
 
 def _by_place(
@@ -278,7 +278,7 @@ def _by_place(
     return found
 
 
-def _rate(options: argparse.Namespace, candidates: Candidates) -> _Rated | None:
+def _rate(options: argparse.Namespace, candidates: Candidates) -> _Basis | None:
     """Stages 1 and 2; None where questions wait in a batch, or nobody was to be asked."""
     if not options.documents:
         raise ParameterError("candidates are rated by their texts: --documents FILE; or --ratings FILE")
@@ -314,7 +314,7 @@ def _rate(options: argparse.Namespace, candidates: Candidates) -> _Rated | None:
         return None
     # What is kept may hold questions of an earlier call; those of this one count.
     rated = read_ratings(path, candidates)
-    return _Rated(
+    return _Basis(
         *of_questions(rated.ratings, rated.ids, questions.ids), questions.by_id, path, False, _common_reason(path)
     )
 
