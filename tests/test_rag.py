@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nuggeteval import DataError, ParameterError
 from nuggeteval.generators.rag import VARIANTS, Variant, gather
-from nuggeteval.models import SentenceEncoder
+from nuggeteval.models.encoders import SentenceEncoder
 from nuggeteval.rag import REFERENCE, UNICODE, Document, Passage, is_temporal, keywords, year_of
 from nuggeteval.rag.evidence import evidence_of
 from nuggeteval.rag.passages import Chunking, passages_of

@@ -19,7 +19,7 @@ from nuggeteval.data import Scale
 from nuggeteval.errors import ParameterError
 from nuggeteval.idf import Idf, digest
 from nuggeteval.judges import Item, Verdict
-from nuggeteval.models import Encoded, TokenEncoder
+from nuggeteval.models.encoders import Encoded, TokenEncoder
 from nuggeteval.text import content_words, sentences
 
 __all__ = ["THRESHOLD", "Encoder", "HybridJudge", "Terms"]

@@ -14,7 +14,7 @@ from typing import Any
 from nuggeteval.data import Scale
 from nuggeteval.errors import ParameterError
 from nuggeteval.judges import Item, Verdict
-from nuggeteval.models import DEFAULT_NLI, NliModel
+from nuggeteval.models.pairs import DEFAULT_NLI, NliModel
 
 __all__ = ["THRESHOLD", "NliJudge"]
 
