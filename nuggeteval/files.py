@@ -5,15 +5,18 @@ Compression is known by the first bytes, never by the name.
 
 from __future__ import annotations
 
+import io
 import json
 import sys
+import zlib
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from nuggeteval.errors import FormatError, MissingDependencyError, shorten
 
-__all__ = ["json_object", "json_records", "read_bytes", "stem", "write_text"]
+__all__ = ["json_object", "json_records", "lines_of", "parse_json", "read_bytes", "stem", "write_text"]
 
 STDIN = "-"
 
@@ -68,6 +71,9 @@ _DECOMPRESSORS: dict[bytes, tuple[str, Callable[[bytes], bytes]]] = {
 }
 
 
+_STREAMS = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
+
+
 def read_bytes(path: str) -> bytes:
     """All bytes of a file, decompressed, without a UTF-8 byte-order mark.
 
@@ -82,6 +88,41 @@ def read_bytes(path: str) -> bytes:
     if raw.startswith(_UTF16):
         raise FormatError(path, "text is UTF-16; save it as UTF-8", 1)
     return raw.removeprefix(_BOM)
+
+
+def lines_of(path: str) -> Iterator[bytes]:
+    """The lines of a file, one at a time: a large one need not fit in memory, nor be read to its end.
+
+    Args:
+        path: a file, compressed or not, or ``-`` for stdin.
+
+    Raises:
+        FormatError: as :func:`read_bytes`.
+        MissingDependencyError: as :func:`read_bytes`.
+    """
+    try:
+        with _opened(path) as stream:
+            for number, line in enumerate(stream):
+                if number == 0 and line.startswith(_UTF16):
+                    raise FormatError(path, "text is UTF-16; save it as UTF-8", 1)
+                yield line if number else line.removeprefix(_BOM)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise FormatError(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _opened(path: str) -> IO[bytes]:
+    """A file as a stream, decompressed on the way where the standard library can."""
+    if path == STDIN or not Path(path).is_file():
+        return io.BytesIO(read_bytes(path))
+    with Path(path).open("rb") as stream:
+        magic = stream.read(6)
+    for start, package in _STREAMS.items():
+        if magic.startswith(start):
+            opened: IO[bytes] = import_module(package).open(path, "rb")
+            return opened
+    if any(magic.startswith(start) for start in _DECOMPRESSORS):
+        return io.BytesIO(read_bytes(path))
+    return Path(path).open("rb")
 
 
 def _read_raw(path: str) -> bytes:
@@ -119,13 +160,13 @@ def json_records(raw: bytes, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
         FormatError: not JSON, or something else than objects.
     """
     if raw.lstrip()[:1] == b"[":
-        records = _parse_json(raw, path, 1)
+        records = parse_json(raw, path, 1)
         for record in records:
             yield 1, _as_object(record, path, 1)
         return
     for number, line in enumerate(raw.split(b"\n"), start=1):
         if line.strip():
-            yield number, _as_object(_parse_json(line, path, number), path, number)
+            yield number, _as_object(parse_json(line, path, number), path, number)
 
 
 def json_object(raw: bytes) -> dict[str, Any] | None:
@@ -139,7 +180,12 @@ def json_object(raw: bytes) -> dict[str, Any] | None:
     return whole if isinstance(whole, dict) else None
 
 
-def _parse_json(raw: bytes, path: str, line: int) -> Any:
+def parse_json(raw: bytes, path: str, line: int) -> Any:
+    """What a piece of JSON holds.
+
+    Raises:
+        FormatError: naming the line, counted from that of the piece.
+    """
     try:
         return json.loads(raw)
     except json.JSONDecodeError as error:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
 
 __all__ = [
     "STOP_WORDS",
     "content_words",
+    "fill",
     "first_words",
     "fold",
     "hash_of_texts",
@@ -78,6 +80,16 @@ def sentences(text: str) -> list[str]:
             begin = match.end()
         found.append(line[begin:])
     return [sentence.strip() for sentence in found if sentence.strip()]
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """A template with its fields filled, in one pass, so that what stands in the values is left alone.
+
+    Args:
+        template: with fields such as ``{query}``.
+        values: of the fields, by their names without braces; other braces stay.
+    """
+    return re.sub(r"\{(\w+)\}", lambda found: values.get(found[1], found[0]), template)
 
 
 def fold(text: str) -> str:

@@ -2,21 +2,37 @@
 
 import json
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nuggeteval import DataError, ParameterError
-from nuggeteval.generators.rag import VARIANTS, Variant, gather
+from nuggeteval import DataError, NuggetEvalError, ParameterError
+from nuggeteval.data import Document
+from nuggeteval.formats.candidates import read_candidates
+from nuggeteval.formats.documents import availability, read_collection
+from nuggeteval.formats.topics import read_queries
+from nuggeteval.generators.rag import (
+    BASELINES,
+    VARIANTS,
+    Gathering,
+    Library,
+    Tools,
+    Variant,
+    configuration,
+    with_settings,
+)
 from nuggeteval.models.encoders import SentenceEncoder
-from nuggeteval.rag import REFERENCE, UNICODE, Document, Passage, is_temporal, keywords, year_of
+from nuggeteval.rag import REFERENCE, UNICODE, Dialect, Item, Passage, Sentence, is_temporal, keywords, year_of
 from nuggeteval.rag.evidence import evidence_of
+from nuggeteval.rag.extractive import extract
 from nuggeteval.rag.passages import Chunking, passages_of
-from nuggeteval.rag.provenance import NO_ANSWER, Sentence, answer_of, check_citations, parse_answer
+from nuggeteval.rag.provenance import NO_ANSWER, answer_of, check_citations, parse_answer
 from nuggeteval.rag.retrieval import Lexical, Retrieval, fuse, order_of, variants_of
 from nuggeteval.rag.selection import Scored, Selection, rerank, select
+from nuggeteval.rag.sentences import max_sim, rerank_sentences
 
 
 def lines(path):
@@ -26,25 +42,26 @@ def lines(path):
 @pytest.fixture
 def published(shared):
     folder = shared / "data/longeval/pipeline6"
-    documents = {
-        record["id"]: Document(
-            record["id"],
-            next((record[key] for key in ("fullText", "abstract", "title") if record.get(key)), ""),
-            record.get("title") or "",
-            record.get("publishedDate") or "",
-        )
-        for record in lines(folder / "documents.jsonl")
-    }
+    queries = read_queries(str(folder / "queries.jsonl"))
+    candidates = read_candidates(str(folder / "queries.jsonl"))
+    wanted = {one for documents in candidates.values() for one in documents}
+    documents = read_collection([str(folder / "documents.jsonl")], wanted, ("fullText", "abstract", "title"))
     evidence = json.loads((folder / "expected_evidence.json").read_text(encoding="utf-8"))
-    queries = [
-        (q["query_id"], q["question"], [documents[one] for one in q["doc_ids"]])
-        for q in lines(folder / "queries.jsonl")
-    ]
     assert len(queries) == 6
-    return folder, queries, evidence
+    assert availability(documents.values()) == {"full text": 25, "abstract": 35, "title": 0}
+    topics = [(topic, query, [documents[one] for one in candidates[topic]]) for topic, query in queries.items()]
+    return folder, topics, evidence
 
 
-@pytest.mark.parametrize("name", [name for name, v in VARIANTS.items() if v.chunking.by == "rule" and not v.sentences])
+def gather(query, documents, variant=None, dialect=UNICODE, encode=None, number=10):
+    variant = variant or Variant()
+    variant = variant._replace(sentences=Variant().sentences, evidence=variant.evidence._replace(items=number))
+    return Gathering(query, documents, None, Tools(encode), dialect).evidence(variant)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, v in VARIANTS.items() if v.chunking.by == "rule" and not v.sentences.by]
+)
 def test_published_evidence_bit_for_bit(name, published):
     _, queries, evidence = published
     for topic, query, documents in queries:
@@ -105,7 +122,7 @@ def test_each_sentence_is_encoded_once(encoders):
     assert encoder.vectors([]).shape[0] == 0
 
 
-@pytest.mark.parametrize("name", [name for name, variant in VARIANTS.items() if variant.sentences])
+@pytest.mark.parametrize("name", [name for name, variant in VARIANTS.items() if variant.sentences.by])
 def test_a_reranker_of_sentences_gets_what_the_published_one_got(name, published, encoders):
     _, queries, evidence = published
     for topic, query, documents in queries:
@@ -226,17 +243,17 @@ def test_bm25_by_its_formula():
     # N 3, avgdl 2. idf(a) = ln(1 + 2.5/1.5) = .98083, idf(b) = ln(1 + 1.5/2.5) = .47000. k1 1.5, b .75.
     # p1: a f 2, |p| 3: 2 * 2.5 / (2 + 1.5 * (.25 + .75 * 1.5)) = 1.23077; b f 1: 2.5 / (1 + 2.0625) = .81633
     # "a b b": .98083 * 1.23077 + 2 * .47000 * .81633 = 1.97453; p2: b f 1, |p| 2: 2.5 / 2.5 = 1: 2 * .47 = .94001
-    scores = Lexical(passages, title_boost=0.0).scores("a b b")
+    scores = Lexical(passages).scores("a b b")
     assert scores == pytest.approx([1.0, 0.94001 / 1.97453, 0.0], abs=1e-5)
 
 
 def test_scores_are_scaled_and_titles_count():
     same = [passage("a"), passage("a")]
-    assert Lexical(same).scores("a").tolist() == [1.0, 1.0]
-    assert Lexical(same).scores("z").tolist() == [0.0, 0.0]
-    assert Lexical([passage("..."), passage("")]).scores("a").tolist() == [0.0, 0.0]
+    assert Lexical(same).scores("a", 0.15).tolist() == [1.0, 1.0]
+    assert Lexical(same).scores("z", 0.15).tolist() == [0.0, 0.0]
+    assert Lexical([passage("..."), passage("")]).scores("a", 0.15).tolist() == [0.0, 0.0]
     titled = [passage("a"), passage("a", title="b")]
-    assert Lexical(titled, title_boost=0.15).scores("b").tolist() == pytest.approx([0.0, 0.15])
+    assert Lexical(titled).scores("b", 0.15).tolist() == pytest.approx([0.0, 0.15])
 
 
 def names_and_texts(query, passages=(), **options):
@@ -328,7 +345,7 @@ def test_near_duplicates_begin_with_the_same_forty_tokens():
 
 
 def items(query, *passages, dialect=UNICODE):
-    return evidence_of(query, passages, dialect).items
+    return evidence_of(query, passages, None, dialect).items
 
 
 def test_the_score_of_a_sentence_by_hand():
@@ -414,6 +431,7 @@ def test_what_leaves_the_candidates_is_an_error(answer, references, message):
         check_citations(answer, references, ["a", "b"])
 
 
+EVERY = {**VARIANTS, **BASELINES}
 TEXTS = st.lists(
     st.sampled_from(
         ["Alpha beta gamma delta epsilon zeta.", "Later work on beta is here too.", "Short.", "\u6c34\u6d41\u3002", ""]
@@ -424,22 +442,256 @@ TEXTS = st.lists(
 
 @given(
     texts=st.lists(TEXTS, min_size=1, max_size=6),
-    name=st.sampled_from([name for name, variant in VARIANTS.items() if variant.chunking.by == "rule"]),
+    name=st.sampled_from([name for name, variant in EVERY.items() if variant.chunking.by in ("rule", "whole")]),
     dialect=st.sampled_from([UNICODE, REFERENCE]),
     query=st.sampled_from(["later beta work", "alpha", "", "\u6c34"]),
 )
 def test_nothing_but_candidates(texts, name, dialect, query):
     documents = [Document(f"d{i}", text, "A title", f"{2000 + i}") for i, text in enumerate(texts)]
-    found = gather(query, documents, VARIANTS[name], dialect)
-    check_citations(
-        [Sentence(item.text, (item.citation,)) for item in found.items], found.references, [d.id for d in documents]
-    )
-    assert len(found.items) <= 10
-    assert [item.score for item in found.items] == sorted((item.score for item in found.items), reverse=True)
+    found = Gathering(query, documents, dialect=dialect).evidence(EVERY[name]._replace(sentences=Variant().sentences))
+    answer = [Sentence(item.text, (item.citation,)) for item in found.items]
+    check_citations(answer, found.references, [d.id for d in documents])
+    if name in VARIANTS:
+        assert len(found.items) <= 10
+        assert [item.score for item in found.items] == sorted((item.score for item in found.items), reverse=True)
     for item in found.items:
         assert found.references[item.citation] == item.document
-    assert gather(query, documents, VARIANTS[name], dialect) == found
+    said = extract(query, found.items, 5, True, dialect)
+    check_citations(said, found.references, [d.id for d in documents])
+    assert len(said) <= 5
+    assert bool(said) == bool(found.items)
 
 
 def test_no_candidate_is_no_evidence():
     assert gather("query", [], Variant()) == ([], [])
+
+
+# --- reranking of sentences -----------------------------------------------------------------------------------------------
+
+
+def item(text, document="d", score=0.5, timestamp="", citation=0):
+    return Item(text, citation, document, score, score, timestamp, 0)
+
+
+def test_a_model_ranks_the_first_and_the_rest_stays():
+    ranked = rerank_sentences("q", [item(t) for t in "abcd"], lambda _, texts: [-len(t) - ord(t) for t in texts], 3)
+    assert [(one.text, one.reranked) for one in ranked] == [("a", True), ("b", True), ("c", True), ("d", False)]
+    ranked = rerank_sentences(
+        "q", [item(t) for t in "abcd"], lambda _, texts: [{"a": 1, "b": 3, "c": 3}[t] for t in texts], 3
+    )
+    assert [one.text for one in ranked] == ["b", "c", "a", "d"]
+    assert ranked[0].score == 3.0
+    assert ranked[0].heuristic == 0.5
+    assert rerank_sentences("q", [], lambda _, texts: [0.0] * len(texts)) == []
+
+
+def test_late_interaction_by_hand():
+    pieces = {"x": [1.0, 0.0], "y": [0.0, 1.0], "z": [0.6, 0.8]}
+
+    class Encoded:
+        def __init__(self, text):
+            self.tokens = text.split()
+            self.vectors = np.array([pieces[piece] for piece in self.tokens]).reshape(-1, 2)
+
+    score = max_sim(lambda texts: [Encoded(text) for text in texts])
+    # Two sentences: df(x) = 1, df(y) = 0. idf(x) = ln(1 + 1.5/1.5) = .69315, idf(y) = ln(1 + 2.5/.5) = 1.79176.
+    # "x": cosines 1 and 0: .69315 / 2.48491 = .27894. "z": .6 and .8: (.41589 + 1.43341) / 2.48491 = .74421.
+    assert score("x y", ["x", "z"]) == pytest.approx([0.27894, 0.74421], abs=1e-5)
+    assert score("", ["x"]) == [0.0]
+    assert score("x", ["x", ""])[1] == 0.0
+
+
+# --- the answer without a model --------------------------------------------------------------------------------------------
+
+
+def test_what_two_sources_say_stands_side_by_side():
+    one = item("Alpha grows in the north.", "a", 0.9, "", 0)
+    two = item("Alpha and beta grow here.", "b", 0.8, "", 1)
+    three = item("Nothing else was seen.", "c", 0.7, "", 2)
+    answer = extract("alpha beta", [one, two, three])
+    # Two has both words of the query, so it comes first, and of the others one shares a word with the query.
+    assert answer == [
+        Sentence(
+            "On alpha beta, one source states: Alpha and beta grow here; another: Alpha grows in the north.", (1, 0)
+        ),
+        Sentence("Nothing else was seen.", (2,)),
+    ]
+    assert extract("alpha beta", [one, two, three], templates=False) == [
+        Sentence(entry.text, (entry.citation,)) for entry in (one, two, three)
+    ]
+    assert extract("alpha beta", [one, two, three], most=1) == answer[:1]
+    assert extract("alpha", []) == []
+
+
+def test_the_earliest_and_the_latest_source_come_first():
+    items = [
+        item("Middle view.", "m", 0.9, "2005", 0),
+        item("New view.", "n", 0.5, "2010", 1),
+        item("Better new view.", "o", 0.8, "2010", 2),
+        item("Old view.", "p", 0.4, "1999", 3),
+    ]
+    answer = extract("what came later", items)
+    assert answer[:2] == [
+        Sentence("A source of 1999 states: Old view.", (3,)),
+        Sentence("A source of 2010 states: Better new view.", (2,)),
+    ]
+    assert [s.citations for s in answer[2:]] == [(0, 1)]
+    undated = [item("One.", "a", 0.9, "", 0), item("Two.", "b", 0.8, "2001", 1)]
+    assert [s.text for s in extract("later", undated)] == ["One.", "Two."]
+
+
+def test_whole_texts_are_cut():
+    long = " ".join(["Word", *["w"] * 80]) + "."
+    (sentence,) = extract("q", [item(long)])
+    assert sentence.text == " ".join(["Word", *["w"] * 35]) + "."
+
+
+# --- configuration ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_ten_variants_are_those_of_table_4(shared):
+    rows = (shared / "data/longeval/table4_variants.tsv").read_text(encoding="utf-8").splitlines()
+    head = rows[0].split("\t")
+    table = {row.split("\t")[1]: dict(zip(head, row.split("\t"), strict=True)) for row in rows[1:]}
+    assert list(table) == list(VARIANTS)
+    for name, variant in VARIANTS.items():
+        retrieval = variant.retrieval
+        marks = {
+            "rule": variant.chunking.by == "rule",
+            "semantic": variant.chunking.by == "semantic",
+            "topic": variant.chunking.by == "topic-shift",
+            "bm25": retrieval is not None and retrieval.fusion is None,
+            "qe": retrieval is not None and retrieval.variants > 1,
+            "prf": retrieval is not None and retrieval.feedback > 0,
+            "rrf": retrieval is not None and retrieval.fusion is not None,
+            "rerank": retrieval is not None and variant.selection.formula is not None,
+            "citation": retrieval is not None and variant.selection.formula is not None,
+            "minilm_sentence": variant.sentences.by == "cross-encoder",
+        }
+        assert {key: str(int(mark)) for key, mark in marks.items()} == {key: table[name][key] for key in marks}
+
+
+def test_options_of_the_stages_can_be_set():
+    changed = with_settings(
+        Variant(), ["retrieval.fusion=30", "selection.formula=none", "chunking.drift=0.5", "answer.templates=false"]
+    )
+    assert changed.retrieval.fusion == 30
+    assert changed.selection.formula is None
+    assert changed.chunking.drift == 0.5
+    assert changed.answer.templates is False
+    assert with_settings(Variant(), ["retrieval=none"]).retrieval is None
+    assert with_settings(Variant(retrieval=None), ["retrieval.terms=3"]).retrieval == Variant().retrieval._replace(
+        terms=3
+    )
+    assert configuration(changed)["retrieval"]["fusion"] == 30
+    assert configuration(Variant(retrieval=None))["retrieval"] is None
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("retrieval.fusoin=3", "did you mean 'fusion'"),
+        ("retrieva.fusion=3", "did you mean 'retrieval'"),
+        ("fusion=3", "expected stage.option=value"),
+        ("retrieval.fusion", "expected stage.option=value"),
+        ("retrieval.fusion=x", "expected an integer"),
+        ("chunking.drift=x", "expected a number"),
+        ("chunking.drift=nan", "at least 0"),
+        ("answer.templates=maybe", "expected true or false"),
+        ("evidence.items=0", "evidence.items must be at least 1"),
+        ("selection=none", "expected stage.option=value"),
+    ],
+)
+def test_options_that_no_stage_has(setting, message):
+    with pytest.raises(NuggetEvalError, match=message):
+        with_settings(Variant(), [setting])
+
+
+# --- what variants share ------------------------------------------------------------------------------------------------------
+
+
+def test_variants_share_their_work(monkeypatch):
+    """Each text is taken apart once, each index made once, each sentence encoded once, whatever the variants."""
+    texts, indexes, encoded = Counter(), Counter(), Counter()
+    tokens, index = Dialect._tokens, Lexical._index
+
+    def counting(self, text):
+        texts[text] += 1
+        return tokens(self, text)
+
+    def making(self, titled):
+        indexes[id(self), titled] += 1
+        return index(self, titled)
+
+    class Encoder:
+        def __init__(self):
+            self.known = {}
+
+        def vectors(self, sentences):
+            new = [one for one in dict.fromkeys(sentences) if one not in self.known]
+            encoded.update(new)
+            rng = np.random.default_rng(len(self.known))
+            for one in new:
+                self.known[one] = rng.normal(size=8)
+            return np.array([self.known[one] / np.linalg.norm(self.known[one]) for one in sentences])
+
+    monkeypatch.setattr(Dialect, "_tokens", counting)
+    monkeypatch.setattr(Lexical, "_index", making)
+    subjects = [f"Subject{i}" for i in range(60)]
+    documents = {
+        f"d{k}": Document(
+            f"d{k}", " ".join(f"{s} {k} grows with later alpha and beta gamma." for s in subjects), f"Title {k}", "2001"
+        )
+        for k in range(4)
+    }
+    candidates = {"q1": ["d0", "d1", "d2"], "q2": ["d2", "d3"]}
+    library = Library(candidates.values(), UNICODE)
+    encoder = Encoder()
+    scored = Counter()
+
+    def score(query, sentences):
+        scored[query] += 1
+        return [float(len(s)) for s in sentences]
+
+    for topic, names in candidates.items():
+        gathering = Gathering(
+            f"What about alpha {topic}?",
+            [documents[n] for n in names],
+            library,
+            Tools(encoder.vectors, {"cross-encoder": score}),
+        )
+        found = {name: gathering.evidence(variant) for name, variant in VARIANTS.items()}
+        assert all(len(one.items) == 10 for one in found.values())
+        assert found["default"] == found["caes-rag-rrf"]
+        library.release(names)
+    sentences = {s for one in documents.values() for s in UNICODE.sentences(one.text)}
+    assert len(sentences) == 240
+    assert {texts[s] for s in sentences} == {1}
+    assert {encoded[s] for s in sentences} == {1}
+    # Three ways to cut, two queries; of texts alone, and of titles and texts.
+    assert len(indexes) == 3 * 2 * 2
+    assert set(indexes.values()) == {1}
+    assert library._parts == {}
+
+
+def test_what_is_kept_of_the_stages():
+    documents = [Document(f"d{k}", f"Alpha number {k} grows well in the north.", "Alpha", "2001") for k in range(3)]
+    made = Gathering("Where does alpha grow?", documents).stages(Variant())
+    assert made["passages"] == ["d0::p0", "d1::p0", "d2::p0"]
+    assert list(made["queries"]) == list(made["lists"]) == ["original", "keywords", "prf"]
+    assert [one for one, _ in made["ranked"]] == made["selected"]
+    assert made["references"] == ["d0", "d1", "d2"]
+    assert made["sentence_candidates"][0]["text"] == "Alpha number 0 grows well in the north."
+    assert json.loads(json.dumps(made)) == made
+    assert "ranked" not in Gathering("q", documents).stages(VARIANTS["concat-baseline"])
+
+
+def test_baselines():
+    documents = [Document(f"d{k}", f"Alpha number {k} grows. It does so well.", f"Title {k}", "2001") for k in range(7)]
+    gathering = Gathering("Where does alpha grow?", documents)
+    titles = gathering.evidence(BASELINES["titles"])
+    assert [item.text for item in titles.items] == [f"Title {k}" for k in range(5)]
+    assert len(titles.references) == 7
+    whole = gathering.evidence(BASELINES["whole-documents"])
+    assert [item.text for item in whole.items] == [document.text for document in documents]
+    assert len(gathering.evidence(BASELINES["all-passages"]).items) == 7

@@ -6,6 +6,7 @@ Ids are numbered once; everything after that is arrays.
 """
 
 from nuggeteval.data.answers import Answer, Judgment, Sentence, Unit, unit_of_run
+from nuggeteval.data.documents import Document
 from nuggeteval.data.nuggets import VIEWS, Nugget, NuggetBank, NuggetQrels, Scale
 from nuggeteval.data.run import ORDERS, Run
 from nuggeteval.data.scores import Leaderboard, ScoreRow, Scores, join_scores
@@ -14,6 +15,7 @@ __all__ = [
     "ORDERS",
     "VIEWS",
     "Answer",
+    "Document",
     "Judgment",
     "Leaderboard",
     "Nugget",

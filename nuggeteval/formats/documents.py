@@ -1,48 +1,89 @@
-"""Documents: JSON lines of an id and a text, in the shapes of Anserini, BEIR, MS MARCO and the tracks."""
+"""Documents: records of an id and a text, in the shapes of Anserini, BEIR, MS MARCO, CORE and the tracks."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 
+from nuggeteval.data import Document
 from nuggeteval.errors import FormatError
-from nuggeteval.files import json_records, read_bytes
+from nuggeteval.records import Record, first_of, identifier, records_of
 
-__all__ = ["read_documents"]
+__all__ = ["TEXTS", "availability", "read_collection", "read_documents"]
 
-_ID_KEYS = ("docid", "doc_id", "_id", "id", "docno")
-_TEXT_KEYS = ("text", "contents", "segment", "body")
+_IDS = ("docid", "doc_id", "_id", "id", "docno", "paper_id")
+_TIMES = ("publishedDate", "publication_date", "published", "timestamp", "date", "createdDate", "year")
+TEXTS = ("fullText", "full_text", "text", "contents", "segment", "body", "abstract")
+"""Fields that the text of a document is looked for in, in this order; then its title."""
+
+
+def read_collection(
+    paths: Iterable[str], wanted: Collection[str] | None = None, fields: Sequence[str] = TEXTS
+) -> dict[str, Document]:
+    """Read documents; reading ends when all that are wanted are there.
+
+    Args:
+        paths: files of records (JSON lines, JSON, CSV, TSV) or folders of them: an id (docid, doc_id, _id, id, docno or
+            paper_id), a title, a date, texts.
+        wanted: ids; other documents are not kept. None for all.
+        fields: where the text is looked for; the first that is not empty counts, else the title.
+
+    Returns:
+        id -> document, for those that are there and have a text, in the order of the files.
+
+    Raises:
+        FormatError: naming file and line: no id, no field for a text, a document twice with different texts.
+    """
+    found: dict[str, Document] = {}
+    missing = None if wanted is None else set(wanted)
+    for path in paths:
+        if missing is not None and not missing:
+            break
+        for record in records_of(path):
+            document = _document(record, fields)
+            if wanted is not None and document.id not in wanted:
+                continue
+            if found.setdefault(document.id, document).text != document.text:
+                raise FormatError(record.path, f"document {document.id!r} twice, with different texts", record.line)
+            if missing is not None:
+                missing.discard(document.id)
+                if not missing:
+                    break
+    return found
 
 
 def read_documents(paths: Iterable[str], wanted: Collection[str]) -> dict[str, str]:
     """Read the texts of documents, a title before the text.
 
     Args:
-        paths: files of JSON lines ``{"id", "title", "text"}``; ids also as docid, doc_id, _id or docno, texts also as
-            contents, segment or body.
-        wanted: ids; other documents are not kept.
+        paths, wanted: as for :func:`read_collection`.
 
     Returns:
         id -> text, for those of ``wanted`` that are there.
 
     Raises:
-        FormatError: naming file and line: no id, no text, a document twice with different texts.
+        FormatError: as :func:`read_collection`.
     """
-    found: dict[str, str] = {}
-    for path in paths:
-        for line, record in json_records(read_bytes(path), path):
-            name, text = _document(record, path, line)
-            if name in wanted and found.setdefault(name, text) != text:
-                raise FormatError(path, f"document {name!r} twice, with different texts", line)
-    return found
+    documents = read_collection(paths, wanted).values()
+    return {one.id: f"{one.title}\n{one.text}" if one.title not in ("", one.text) else one.text for one in documents}
 
 
-def _document(record: dict[str, Any], path: str, line: int) -> tuple[str, str]:
-    name = next((record[key] for key in _ID_KEYS if record.get(key) is not None), None)
-    text = next((record[key] for key in _TEXT_KEYS if record.get(key) is not None), None)
-    if isinstance(name, bool) or not isinstance(name, str | int):
-        raise FormatError(path, f"no id: expected one of the keys {', '.join(_ID_KEYS)}", line)
+def availability(documents: Iterable[Document]) -> dict[str, int]:
+    """How many documents have a full text, an abstract alone, or a title alone (Table 1 of LongEval-RAG)."""
+    kinds = Counter("full text" if one.source not in ("abstract", "title") else one.source for one in documents)
+    return {kind: kinds[kind] for kind in ("full text", "abstract", "title")}
+
+
+def _document(record: Record, fields: Sequence[str]) -> Document:
+    name = identifier(record, _IDS, "id")
+    values = record.values
+    if values.keys().isdisjoint((*fields, "title")):
+        raise FormatError(record.path, f"no text: expected one of the keys {', '.join(fields)}", record.line)
+    source = next((field for field in (*fields, "title") if str(values.get(field) or "").strip()), "")
+    text = values.get(source, "")
     if not isinstance(text, str):
-        raise FormatError(path, f"no text: expected one of the keys {', '.join(_TEXT_KEYS)}", line)
-    title = record.get("title")
-    return str(name), f"{title}\n{text}" if isinstance(title, str) and title.strip() else text
+        raise FormatError(record.path, f"{source} must be a text (got {type(text).__name__})", record.line)
+    title, date = values.get("title"), first_of(values, _TIMES)
+    return Document(
+        name, text, title.strip() if isinstance(title, str) else "", "" if date is None else str(date), source
+    )

@@ -6,12 +6,14 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from nuggeteval.data import NuggetQrels
 from nuggeteval.errors import FormatError, listed, shorten
-from nuggeteval.files import json_records, read_bytes
+from nuggeteval.files import read_bytes
 from nuggeteval.ids import decode
+from nuggeteval.records import Record, first_of, identifier, is_table, records_of
 
 __all__ = ["is_topics", "read_groups", "read_queries", "read_statements", "read_strata"]
 
@@ -24,19 +26,18 @@ def read_queries(path: str, titled: bool = False) -> dict[str, str]:
     """Read the requests of topics.
 
     Args:
-        path: JSON lines with an id and a text (``problem_statement`` and ``background``, ``narrative``, ``request``,
-            ``query``, ..., or else ``title``), lines of ``id<TAB>text``, or the topics of iKAT, whose turns are called
-            ``number_turn``.
+        path: records (JSON lines, JSON, CSV, TSV) with an id and a text (``problem_statement`` and ``background``,
+            ``narrative``, ``request``, ``query``, ..., or else ``title``), or a folder of them; lines of
+            ``id<TAB>text``; or the topics of iKAT, whose turns are called ``number_turn``.
         titled: put the title first where there is more than a title.
 
     Raises:
         FormatError: naming file and line: no id, no text, a topic twice.
     """
-    raw = read_bytes(path)
     found: dict[str, str] = {}
-    for line, topic, text in _rows(raw, path, titled):
+    for where, line, topic, text in _rows(path, titled):
         if topic in found:
-            raise FormatError(path, f"topic {topic!r} twice", line)
+            raise FormatError(where, f"topic {topic!r} twice", line)
         found[topic] = text
     if not found:
         raise FormatError(path, "no topic")
@@ -119,33 +120,33 @@ def read_statements(path: str) -> NuggetQrels:
     return replace(NuggetQrels.of(rows, path), view="statements", digest=hashlib.sha256(raw).hexdigest())
 
 
-def _rows(raw: bytes, path: str, titled: bool) -> Iterator[tuple[int, str, str]]:
-    start = raw.lstrip()[:1]
-    if start == b"[" and _is_ikat(raw):
-        yield from ((1, topic, _utterance(turn)) for topic, turn in _turns(raw))
-    elif start in (b"{", b"["):
-        for line, record in json_records(raw, path):
-            yield line, *_record(record, path, line, titled)
+def _rows(path: str, titled: bool) -> Iterator[tuple[str, int, str, str]]:
+    """(file, line, topic, text) of every topic."""
+    raw = b"{" if Path(path).is_dir() else read_bytes(path)
+    first = raw.lstrip().split(b"\n", 1)[0]
+    if first[:1] == b"[" and _is_ikat(raw):
+        yield from ((path, 1, topic, _utterance(turn)) for topic, turn in _turns(raw))
+    elif first[:1] in (b"{", b"[") or is_table(first, _TOPIC_KEYS):
+        for record in records_of(path):
+            yield record.path, record.line, *_record(record, titled)
     else:
         for line, row in enumerate(raw.split(b"\n"), start=1):
             if row.strip():
                 topic, tab, text = decode(row).strip().partition("\t")
                 if not tab or not text.strip():
                     raise FormatError(path, f"expected id<TAB>text, found {shorten(decode(row))!r}", line)
-                yield line, topic, text.strip()
+                yield path, line, topic, text.strip()
 
 
-def _record(record: dict[str, Any], path: str, line: int, titled: bool) -> tuple[str, str]:
-    topic = next((record[key] for key in _TOPIC_KEYS if record.get(key) is not None), None)
-    text = next((record[key] for key in _TEXT_KEYS if record.get(key)), None)
-    if isinstance(topic, bool) or not isinstance(topic, str | int):
-        raise FormatError(path, f"no topic: expected one of the keys {', '.join(_TOPIC_KEYS)}", line)
-    if not isinstance(text, str):
-        raise FormatError(path, f"no text: expected one of the keys {', '.join(_TEXT_KEYS)}", line)
-    more = [record[key] for key in _MORE_KEYS if isinstance(record.get(key), str)]
-    title = record.get("title")
+def _record(record: Record, titled: bool) -> tuple[str, str]:
+    topic = identifier(record, _TOPIC_KEYS, "topic")
+    text = first_of(record.values, _TEXT_KEYS)
+    if not isinstance(text, str) or not text.strip():
+        raise FormatError(record.path, f"no text: expected one of the keys {', '.join(_TEXT_KEYS)}", record.line)
+    more = [record.values[key] for key in _MORE_KEYS if isinstance(record.values.get(key), str)]
+    title = record.values.get("title")
     first = [title] if titled and isinstance(title, str) and title.strip() and title != text else []
-    return str(topic), "\n".join([*first, text, *more])
+    return topic, "\n".join([*first, text, *more])
 
 
 def _is_ikat(raw: bytes) -> bool:

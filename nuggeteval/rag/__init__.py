@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 __all__ = [
@@ -18,8 +18,10 @@ __all__ = [
     "TEMPORAL",
     "UNICODE",
     "Dialect",
-    "Document",
+    "Evidence",
+    "Item",
     "Passage",
+    "Sentence",
     "is_temporal",
     "keywords",
     "squeeze",
@@ -43,15 +45,6 @@ _YEAR = re.compile(r"(?:19|20)\d{2}")
 _HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 
 
-class Document(NamedTuple):
-    """A candidate: its id, text, title and timestamp; the last two may be empty."""
-
-    id: str
-    text: str
-    title: str = ""
-    timestamp: str = ""
-
-
 class Passage(NamedTuple):
     """A stretch of a document.
 
@@ -60,6 +53,7 @@ class Passage(NamedTuple):
         text: the sentences, joined by a blank.
         tokens: of the text.
         title, timestamp: of the document.
+        place: among the passages of the document, from 0.
     """
 
     document: str
@@ -67,6 +61,50 @@ class Passage(NamedTuple):
     tokens: tuple[str, ...]
     title: str = ""
     timestamp: str = ""
+    place: int = 0
+
+    @property
+    def id(self) -> str:
+        """``DOCUMENT::pPLACE``."""
+        return f"{self.document}::p{self.place}"
+
+
+class Item(NamedTuple):
+    """A sentence that an answer may use.
+
+    Attributes:
+        text: of the sentence.
+        citation: place of its document in the references.
+        document: its id.
+        score: by which items are ranked.
+        heuristic: the score by formula, whatever ranks.
+        timestamp: of the document.
+        place: of the sentence in its passage, from 0.
+        reranked: whether the score is a model's.
+    """
+
+    text: str
+    citation: int
+    document: str
+    score: float
+    heuristic: float
+    timestamp: str
+    place: int
+    reranked: bool = False
+
+
+class Evidence(NamedTuple):
+    """What an answer may use: documents in the order of their first passage, and sentences, best first."""
+
+    references: list[str]
+    items: list[Item]
+
+
+class Sentence(NamedTuple):
+    """A sentence of an answer, and the places of the documents that it cites in the references."""
+
+    text: str
+    citations: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -77,14 +115,27 @@ class Dialect:
         word: a token.
         boundary: what is between two sentences.
         reference: whether faults of the reference are kept, here and in the stages that are told of a dialect.
+        memory: tokens of texts that were seen, where they are remembered.
     """
 
     word: re.Pattern[str]
     boundary: re.Pattern[str]
     reference: bool = False
+    memory: dict[str, tuple[str, ...]] | None = field(default=None, repr=False, compare=False)
+
+    def remembering(self) -> Dialect:
+        """The same, with a memory: each text is taken apart once."""
+        return replace(self, memory={})
 
     def tokens(self, text: str) -> tuple[str, ...]:
         """The tokens of a text, lower-cased; their number is what is meant by words."""
+        if self.memory is None:
+            return self._tokens(text)
+        if text not in self.memory:
+            self.memory[text] = self._tokens(text)
+        return self.memory[text]
+
+    def _tokens(self, text: str) -> tuple[str, ...]:
         return tuple(token.lower() for token in self.word.findall(text))
 
     def sentences(self, text: str) -> list[str]:

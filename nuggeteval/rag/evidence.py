@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from nuggeteval.rag import UNICODE, Dialect, Passage, keywords, squeeze
+from nuggeteval.errors import ParameterError
+from nuggeteval.rag import UNICODE, Dialect, Evidence, Item, Passage, keywords, squeeze
 
-__all__ = ["Evidence", "Item", "evidence_of", "references_of"]
+__all__ = ["KINDS", "Extraction", "evidence_of", "references_of"]
+
+KINDS = ("sentences", "passages", "titles")
+"""What an item of evidence is: a sentence that was kept, a whole passage, or the title of a document."""
 
 _AGAIN = re.compile(r"(?<=[.!?])\s+")
 _OCR = re.compile(r"(.)\1{4,}|[_=|]{3,}|[^\w\s.,;:()\[\]/%+\-'<>=&]", re.IGNORECASE)
@@ -31,33 +35,18 @@ _SHORTEST, _CUT_ABOVE, _CUT_TO, _LONGEST = 6, 60, 45, 70
 _KNOWN, _TITLE, _FULL = 20, 12, 28
 
 
-class Item(NamedTuple):
-    """A sentence that an answer may use.
+class Extraction(NamedTuple):
+    """What becomes evidence.
 
     Attributes:
-        text: of the sentence.
-        citation: place of its document in the references.
-        document: its id.
-        score: by which items are ranked.
-        heuristic: the score by formula, whatever ranks.
-        timestamp: of the document.
-        place: of the sentence in its passage, from 0.
+        by: one of :data:`KINDS`; passages and titles come as they are, in the order of the selection.
+        per_passage: sentences at the beginning of a passage that are looked at.
+        items: most items; None for all.
     """
 
-    text: str
-    citation: int
-    document: str
-    score: float
-    heuristic: float
-    timestamp: str
-    place: int
-
-
-class Evidence(NamedTuple):
-    """What an answer may use: documents in the order of their first passage, and sentences, best first."""
-
-    references: list[str]
-    items: list[Item]
+    by: str = "sentences"
+    per_passage: int = 5
+    items: int | None = 10
 
 
 def references_of(passages: Sequence[Passage]) -> list[str]:
@@ -66,19 +55,46 @@ def references_of(passages: Sequence[Passage]) -> list[str]:
 
 
 def evidence_of(
-    query: str, passages: Sequence[Passage], dialect: Dialect = UNICODE, per_passage: int = 5, number: int | None = 10
+    query: str, passages: Sequence[Passage], extraction: Extraction | None = None, dialect: Dialect = UNICODE
 ) -> Evidence:
-    """The best sentences of selected passages.
+    """Evidence from selected passages, best first.
 
     Args:
         query: the request.
         passages: that were selected, best first.
+        extraction: what becomes evidence; the best ten sentences by default.
         dialect: how texts are taken apart; the reference also drops sentences with other punctuation than ASCII's.
-        per_passage: sentences at the beginning of a passage that are looked at.
-        number: of items; None for all, for a reranker of sentences.
+
+    Raises:
+        ParameterError: another kind of evidence.
     """
+    extraction = extraction or Extraction()
+    if extraction.by not in KINDS:
+        raise ParameterError(f"evidence is one of {', '.join(KINDS)} (got {extraction.by!r})")
     references = references_of(passages)
-    place = {document: index for index, document in enumerate(references)}
+    citations = {document: index for index, document in enumerate(references)}
+    if extraction.by == "sentences":
+        items = _sentences(query, passages, citations, extraction.per_passage, dialect)
+    else:
+        items = _as_they_are(passages, citations, titles=extraction.by == "titles")
+    return Evidence(references, items[: extraction.items])
+
+
+def _as_they_are(passages: Sequence[Passage], citations: Mapping[str, int], titles: bool) -> list[Item]:
+    """Passages, or the titles of their documents, in their order."""
+    if titles:
+        passages = list({one.document: one._replace(text=one.title) for one in reversed(passages)}.values())[::-1]
+    return [
+        Item(one.text, citations[one.document], one.document, 1.0 / rank, 1.0 / rank, one.timestamp, 0)
+        for rank, one in enumerate(passages, start=1)
+        if one.text.strip()
+    ]
+
+
+def _sentences(
+    query: str, passages: Sequence[Passage], citations: Mapping[str, int], per_passage: int, dialect: Dialect
+) -> list[Item]:
+    """Every sentence that can be used, best first."""
     words = keywords(dialect.tokens(query), _KNOWN)
     items: dict[tuple[str, int], Item] = {}
     for rank, passage in enumerate(passages):
@@ -88,11 +104,10 @@ def evidence_of(
             if not _is_usable(text, tokens, dialect):
                 continue
             score = _score(words, title, set(tokens), rank, position)
-            citation = place[passage.document]
+            citation = citations[passage.document]
             item = Item(text, citation, passage.document, score, score, passage.timestamp, position)
             items.setdefault((text.lower(), citation), item)
-    ranked = sorted(items.values(), key=lambda item: -item.score)
-    return Evidence(references, ranked[:number])
+    return sorted(items.values(), key=lambda item: -item.score)
 
 
 def _candidates(passage: Passage, dialect: Dialect, number: int) -> Iterator[str]:

@@ -8,14 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nuggeteval.data import Document
 from nuggeteval.errors import ParameterError
-from nuggeteval.rag import UNICODE, Dialect, Document, Passage
+from nuggeteval.rag import UNICODE, Dialect, Passage
 from nuggeteval.rows import FloatArray
 
-__all__ = ["CHUNKERS", "Chunking", "passages_of"]
+__all__ = ["CHUNKERS", "Chunking", "Split", "passages_of", "split"]
 
-CHUNKERS = ("rule", "semantic", "topic-shift")
-"""Ways to cut a document: at a length alone, also where sentences are unlike those before, or unlike the last one."""
+CHUNKERS = ("rule", "semantic", "topic-shift", "whole")
+"""Ways to cut a document: at a length alone, also where sentences are unlike those before, or unlike the last one; or
+not at all."""
+_ENCODED = ("semantic", "topic-shift")
 
 Encode = Callable[[Sequence[str]], FloatArray]
 """Sentences -> vectors of length 1, shape (sentences, dimensions)."""
@@ -42,8 +45,33 @@ class Chunking(NamedTuple):
     least: int = 1
 
 
+class Split(NamedTuple):
+    """A document in sentences, and their tokens."""
+
+    sentences: list[str]
+    tokens: list[tuple[str, ...]]
+
+
+def split(document: Document, words: int, dialect: Dialect = UNICODE) -> Split:
+    """Take a document apart.
+
+    Args:
+        document: the candidate.
+        words: most words of a sentence, which is cut where it has more; not by the reference.
+        dialect: how texts are taken apart.
+    """
+    sentences = dialect.sentences(document.text)
+    if not dialect.reference:
+        sentences = [part for sentence in sentences for part in _no_longer(sentence, words, dialect)]
+    return Split(sentences, [dialect.tokens(sentence) for sentence in sentences])
+
+
 def passages_of(
-    document: Document, chunking: Chunking | None = None, dialect: Dialect = UNICODE, encode: Encode | None = None
+    document: Document,
+    chunking: Chunking | None = None,
+    dialect: Dialect = UNICODE,
+    encode: Encode | None = None,
+    parts: Split | None = None,
 ) -> list[Passage]:
     """Cut a document; none where it has no text.
 
@@ -52,31 +80,32 @@ def passages_of(
         chunking: how; by rule by default.
         dialect: how texts are taken apart.
         encode: of sentences, for ``semantic`` and ``topic-shift``; all those of the document in one call.
+        parts: the document, as :func:`split` takes it apart, where that is known.
 
     Raises:
         ParameterError: another way, an impossible number, or no encoder where one is needed.
     """
     chunking = chunking or Chunking()
     _check(chunking, encode)
-    sentences = dialect.sentences(document.text)
-    if not dialect.reference:
-        sentences = [part for sentence in sentences for part in _no_longer(sentence, chunking.words, dialect)]
-    tokens = [dialect.tokens(sentence) for sentence in sentences]
+    sentences, tokens = parts or split(document, chunking.words, dialect)
     lengths = [len(found) for found in tokens]
     if chunking.by == "rule":
         groups = _by_rule(lengths, chunking, dialect.reference)
+    elif chunking.by == "whole":
+        groups = [list(range(len(sentences)))] if sentences else []
     else:
         vectors = encode(sentences) if encode and sentences else np.zeros((0, 1))
         groups = _by_vectors(lengths, vectors, chunking)
     return [
         Passage(
             document.id,
-            " ".join(sentences[place] for place in group),
-            tuple(token for place in group for token in tokens[place]),
+            " ".join(sentences[one] for one in group),
+            tuple(token for one in group for token in tokens[one]),
             document.title,
             document.timestamp,
+            place,
         )
-        for group in groups
+        for place, group in enumerate(groups)
     ]
 
 
@@ -85,7 +114,7 @@ def _check(chunking: Chunking, encode: Encode | None) -> None:
         raise ParameterError(f"chunks are made by {', '.join(CHUNKERS)} (got {chunking.by!r})")
     if chunking.words < 1 or chunking.stride < 0 or chunking.least < 1:
         raise ParameterError(f"words and least must be at least 1, stride at least 0 (got {chunking})")
-    if chunking.by != "rule" and encode is None:
+    if chunking.by in _ENCODED and encode is None:
         raise ParameterError(f"{chunking.by} chunks need an encoder of sentences")
 
 

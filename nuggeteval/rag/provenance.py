@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from nuggeteval.errors import DataError
+from nuggeteval.rag import Sentence
 
-__all__ = ["NO_ANSWER", "Sentence", "answer_of", "check_citations", "parse_answer"]
+__all__ = ["NO_ANSWER", "answer_of", "check_citations", "parse_answer"]
 
 NO_ANSWER = "No supported answer could be generated from the provided candidate documents."
 """What stands where nothing can be answered, as in the published runs."""
-
-
-class Sentence(NamedTuple):
-    """A sentence of an answer, and the places of the documents that it cites in the references."""
-
-    text: str
-    citations: tuple[int, ...]
 
 
 def parse_answer(reply: str) -> list[tuple[str, list[int]]] | None:

@@ -11,7 +11,7 @@ import numpy as np
 from nuggeteval.rag import STOP_WORDS, UNICODE, Dialect, Passage, is_temporal, keywords
 from nuggeteval.rows import FloatArray, IntArray
 
-__all__ = ["Lexical", "Retrieval", "fuse", "order_of", "variants_of"]
+__all__ = ["Index", "Lexical", "Retrieval", "fuse", "order_of", "variants_of"]
 
 K1, B = 1.5, 0.75
 """Of BM25; in the code of the reference alone."""
@@ -47,46 +47,68 @@ class Retrieval(NamedTuple):
 class Lexical:
     """BM25 over the passages of a query: idf ln(1 + (N - df + 0.5) / (df + 0.5)), k1 1.5, b 0.75, repeated terms count.
 
+    An index is made when it is first asked, and each query is asked once.
+
     Args:
         passages: of all candidates of the query.
-        title_boost: weight of the index of title and text, beside that of the text alone.
         dialect: how titles and queries are taken apart.
+
+    Attributes:
+        indexes: that were made: of texts, of titles and texts.
     """
 
-    def __init__(self, passages: Sequence[Passage], title_boost: float = 0.15, dialect: Dialect = UNICODE) -> None:
-        self._dialect = dialect
-        self._boost = title_boost
-        titles = {passage.title: dialect.tokens(passage.title) for passage in passages}
-        self._body = _index([passage.tokens for passage in passages])
-        self._titled = _index([(*titles[p.title], *p.tokens) for p in passages]) if title_boost else None
+    def __init__(self, passages: Sequence[Passage], dialect: Dialect = UNICODE) -> None:
+        self._passages, self._dialect = passages, dialect
+        self.indexes: dict[bool, Index] = {}
+        self._scaled: dict[tuple[str, bool], FloatArray] = {}
 
-    def scores(self, query: str) -> FloatArray:
-        """Scores in [0, 1] of the passages, both indexes scaled to their range."""
-        tokens = list(self._dialect.tokens(query))
-        body = _scaled(_bm25(self._body, tokens))
-        if self._titled is None:
+    def scores(self, query: str, title_boost: float = 0.0) -> FloatArray:
+        """Scores in [0, 1] of the passages, both indexes scaled to their range.
+
+        Args:
+            query: the request, or a variant of it.
+            title_boost: weight of the index of title and text, beside that of the text alone.
+        """
+        body = self._scores(query, titled=False)
+        if not title_boost:
             return body
-        return (1.0 - self._boost) * body + self._boost * _scaled(_bm25(self._titled, tokens))
+        return (1.0 - title_boost) * body + title_boost * self._scores(query, titled=True)
+
+    def _scores(self, query: str, titled: bool) -> FloatArray:
+        if (query, titled) not in self._scaled:
+            index = self.indexes.get(titled) or self.indexes.setdefault(titled, self._index(titled))
+            self._scaled[query, titled] = _scaled(index.scores(self._dialect.tokens(query)))
+        return self._scaled[query, titled]
+
+    def _index(self, titled: bool) -> Index:
+        if not titled:
+            return Index([passage.tokens for passage in self._passages])
+        return Index([(*self._dialect.tokens(one.title), *one.tokens) for one in self._passages])
 
 
-def _index(documents: Sequence[Sequence[str]]) -> tuple[object, int]:
-    """An index, and the number of documents; None where no document has a token."""
-    import bm25s
+class Index:
+    """BM25 of documents that are lists of tokens.
 
-    if not any(documents):
-        return None, len(documents)
-    index = bm25s.BM25(k1=K1, b=B, method="lucene", dtype="float64")
-    index.index([list(tokens) for tokens in documents], show_progress=False)
-    return index, len(documents)
+    Args:
+        documents: their tokens.
+        k1, b: of BM25.
+    """
 
+    def __init__(self, documents: Sequence[Sequence[str]], k1: float = K1, b: float = B) -> None:
+        import bm25s
 
-def _bm25(index: tuple[object, int], tokens: list[str]) -> FloatArray:
-    found, number = index
-    if found is None or not tokens:
-        return np.zeros(number)
-    # bm25s leaves the constant factor k1 + 1 out.
-    scores: FloatArray = np.asarray(found.get_scores(tokens), dtype=np.float64) * (K1 + 1.0)  # type: ignore[attr-defined]
-    return scores
+        self._number, self._k1 = len(documents), k1
+        self._index = bm25s.BM25(k1=k1, b=b, method="lucene", dtype="float64") if any(documents) else None
+        if self._index is not None:
+            self._index.index([list(tokens) for tokens in documents], show_progress=False)
+
+    def scores(self, tokens: Sequence[str]) -> FloatArray:
+        """The scores of all documents, of which 0 has none of the tokens; shape (documents,)."""
+        if self._index is None or not tokens:
+            return np.zeros(self._number)
+        # bm25s leaves the constant factor k1 + 1 out.
+        scores: FloatArray = np.asarray(self._index.get_scores(list(tokens)), dtype=np.float64) * (self._k1 + 1.0)
+        return scores
 
 
 def _scaled(scores: FloatArray) -> FloatArray:

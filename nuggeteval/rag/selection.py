@@ -33,14 +33,14 @@ class Selection(NamedTuple):
         formula: one of :data:`FORMULAS`; None keeps the scores of the retrieval.
         title, temporal, citation: weights of a match of the title (``as-run`` alone), of a date where the query asks
             for change over time, and of the citation prior.
-        passages: that are selected.
+        passages: that are selected; None for all.
     """
 
     formula: str | None = "as-run"
     title: float = 0.15
     temporal: float = 0.10
     citation: float = 0.05
-    passages: int = 20
+    passages: int | None = 20
 
 
 def rerank(
@@ -106,7 +106,7 @@ def select(query: str, ranked: Sequence[Scored], selection: Selection, dialect: 
     first = _ends_of_time(ranked, dialect.reference) if is_temporal(dialect.tokens(query)) else []
     chosen: dict[tuple[str, ...], Passage] = {}
     for passage, _ in (*first, *ranked):
-        if len(chosen) < selection.passages:
+        if selection.passages is None or len(chosen) < selection.passages:
             chosen.setdefault(passage.tokens[:_KEY], passage)
     return list(chosen.values())
 
