@@ -80,6 +80,7 @@ class Request(NamedTuple):
         vote, attempt: which repetition of the question it is.
         max_tokens: longest reply; None for what is set for all questions.
         top_logprobs: number of likeliest first tokens that the reply shall carry with their log probabilities.
+        response_format: that the server shall keep to, as JSON; empty for free text.
     """
 
     messages: tuple[tuple[str, str], ...]
@@ -87,6 +88,7 @@ class Request(NamedTuple):
     attempt: int = 0
     max_tokens: int | None = None
     top_logprobs: int = 0
+    response_format: str = ""
 
 
 @dataclass
@@ -145,6 +147,7 @@ class Chat:
         parts = [s.host, s.model, request.messages, s.temperature, longest, s.seed, request.vote, request.attempt]
         # Keys of questions without log probabilities are what they were before there were any.
         parts += [{"top_logprobs": request.top_logprobs}] if request.top_logprobs else []
+        parts += [{"response_format": request.response_format}] if request.response_format else []
         return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
     def ask_all(self, requests: Sequence[Request]) -> Iterator[tuple[int, Reply]]:
@@ -187,8 +190,9 @@ class Chat:
         seed = {} if s.seed is None else {"seed": s.seed + request.vote}
         top = request.top_logprobs
         likeliest = {"logprobs": True, "top_logprobs": top} if top else {}
+        form = {"response_format": json.loads(request.response_format)} if request.response_format else {}
         longest = self._longest(request)
-        return {"model": s.model, "temperature": s.temperature, "max_tokens": longest, **seed, **likeliest}
+        return {"model": s.model, "temperature": s.temperature, "max_tokens": longest, **seed, **likeliest, **form}
 
     def _longest(self, request: Request) -> int:
         """Tokens of the longest reply to a question."""

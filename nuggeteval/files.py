@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from nuggeteval.errors import FormatError, MissingDependencyError, shorten
 
-__all__ = ["json_object", "json_records", "lines_of", "parse_json", "read_bytes", "stem", "write_text"]
+__all__ = ["json_line", "json_object", "json_records", "lines_of", "parse_json", "read_bytes", "stem", "write_text"]
 
 STDIN = "-"
 
@@ -167,6 +167,16 @@ def json_records(raw: bytes, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in enumerate(raw.split(b"\n"), start=1):
         if line.strip():
             yield number, _as_object(parse_json(line, path, number), path, number)
+
+
+def json_line(record: Any) -> str:
+    """A line of JSON, in UTF-8 as it is; what UTF-8 cannot hold (half of a pair, a stray byte) is escaped."""
+    line = json.dumps(record, ensure_ascii=False)
+    try:
+        line.encode("utf-8")
+    except UnicodeEncodeError:
+        line = json.dumps(record)
+    return f"{line}\n"
 
 
 def json_object(raw: bytes) -> dict[str, Any] | None:

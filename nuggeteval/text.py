@@ -19,6 +19,7 @@ __all__ = [
     "pieces",
     "sentences",
     "squeezed",
+    "stem_of",
     "words",
 ]
 
@@ -55,14 +56,15 @@ def _stemmer() -> object:
 
 
 @lru_cache(maxsize=1 << 18)
-def _stem(word: str) -> str:
+def stem_of(word: str) -> str:
+    """The Porter stem of a word."""
     stemmed: str = _stemmer().stemWord(word)  # type: ignore[attr-defined]
     return stemmed
 
 
 def content_words(text: str) -> frozenset[str]:
     """The distinct Porter stems of the words that are no stop words."""
-    return frozenset(_stem(word) for word in words(text) if word not in STOP_WORDS)
+    return frozenset(stem_of(word) for word in words(text) if word not in STOP_WORDS)
 
 
 def sentences(text: str) -> list[str]:

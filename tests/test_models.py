@@ -9,7 +9,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from conftest import ROOT
+from conftest import LABELS, ROOT, WORDS
 
 from nuggeteval import models
 from nuggeteval.data import Scale
@@ -25,7 +25,7 @@ from nuggeteval.judges.nli import NliJudge
 from nuggeteval.models import batches_by_length, encoders
 from nuggeteval.models import pairs as pair_models
 from nuggeteval.models.encoders import Encoded, TokenEncoder
-from nuggeteval.models.pairs import NliModel
+from nuggeteval.models.pairs import CrossEncoder, EquivalenceModel, NliModel
 from nuggeteval.stats.agreement import agreement
 
 # --- batches ---------------------------------------------------------------------------------------
@@ -41,9 +41,6 @@ def test_batches_hold_every_index_once_and_keep_to_their_budget():
 
 # --- entailment ------------------------------------------------------------------------------------
 
-WORDS = [f"w{i}" for i in range(500)]
-LABELS = ["entailment", "neutral", "contradiction"]
-
 
 def some_pairs(number, least=20, most=300, seed=7):
     rng = random.Random(seed)
@@ -52,40 +49,6 @@ def some_pairs(number, least=20, most=300, seed=7):
         return " ".join(rng.choices(WORDS, k=rng.randint(least, most)))
 
     return [(text(), text()) for _ in range(number)]
-
-
-@pytest.fixture(scope="session")
-def save_model(tmp_path_factory):
-    """Write a tiny model of the make of DeBERTa-v3, with weights from a seed, and its tokenizer."""
-    torch = pytest.importorskip("torch")
-    transformers = pytest.importorskip("transformers")
-    tokenizers = pytest.importorskip("tokenizers")
-
-    def save(name, labels=LABELS, most=512, model_max_length=None):
-        folder = tmp_path_factory.mktemp("models") / name
-        special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]"]
-        vocabulary = {word: i for i, word in enumerate([*special, *WORDS])}
-        words = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
-        words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-        words.post_processor = tokenizers.processors.TemplateProcessing(
-            single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
-        )
-        limit = {} if model_max_length is None else {"model_max_length": model_max_length}
-        tokenizer = transformers.PreTrainedTokenizerFast(
-            tokenizer_object=words, pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]", unk_token="[UNK]", **limit
-        )
-        config = transformers.DebertaV2Config(
-            vocab_size=len(vocabulary), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
-            max_position_embeddings=most, type_vocab_size=0, relative_attention=True, position_buckets=16,
-            pos_att_type=["p2c", "c2p"], norm_rel_ebd="layer_norm", share_att_key=True, position_biased_input=False,
-            initializer_range=0.3, id2label=dict(enumerate(labels)), label2id={x: i for i, x in enumerate(labels)},
-        )  # fmt: skip
-        torch.manual_seed(3)
-        transformers.DebertaV2ForSequenceClassification(config).save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
-        return folder
-
-    return save
 
 
 @pytest.fixture(scope="session")
@@ -563,3 +526,44 @@ def test_the_packaged_encoder_judges_answers(cli, encoder, tmp_path):
 def test_a_judge_without_a_model_takes_none(cli, tmp_path):
     result = cli("judge", BANK_FILE, *ANSWERS, "--judge", "lexical", "--model", "x", "-o", tmp_path / "j")
     assert (result.code, "the lexical judge takes no model" in result.err) == (2, True)
+
+
+# --- cross-encoders and equivalence ---------------------------------------------------------------------------------------
+
+
+def test_a_cross_encoder_gives_its_logit(save_model):
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    folder = save_model("cross", ["relevance"])
+    model = CrossEncoder.load(str(folder), "cpu")
+    texts = [text for _, text in some_pairs(20, 1, 30)]
+    scores = model.scores(WORDS[0], texts)
+    theirs = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    with torch.no_grad():
+        expected = [theirs(**tokenizer(WORDS[0], text, return_tensors="pt")).logits.item() for text in texts]
+    assert scores == pytest.approx(expected, abs=1e-5)
+    assert np.ptp(scores) > 0.01
+    assert model.scores("x", []) == []
+    with pytest.raises(ParameterError, match="a cross-encoder has one label"):
+        CrossEncoder.load(str(save_model("three")), "cpu")
+
+
+def test_equivalence_is_the_softmax_at_the_second_label(save_model):
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    folder = save_model("equivalence", ["different", "same"])
+    model = EquivalenceModel.load(str(folder), "cpu")
+    triples = [(WORDS[1], WORDS[2], WORDS[3]), ("", WORDS[0], WORDS[1])]
+    found = model.equivalence(triples)
+    theirs = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    for value, (candidate, reference, question) in zip(found, triples, strict=True):
+        inputs = tokenizer(candidate, f"{reference} [SEP] {question}", return_tensors="pt")
+        with torch.no_grad():
+            logits = theirs(**inputs).logits[0].tolist()
+        assert value == pytest.approx(math.exp(logits[1]) / sum(map(math.exp, logits)), abs=1e-6)
+    with pytest.raises(ParameterError, match="two labels"):
+        EquivalenceModel.load(str(save_model("one", ["relevance"])), "cpu")

@@ -1,4 +1,4 @@
-"""nuggeteval generate lancer|ideal|rerank ...: reference runs."""
+"""nuggeteval generate lancer|ideal|rerank|rag|bm25 ...: reference runs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ GENERATORS: dict[str, tuple[str, str]] = {
     "lancer": ("nuggeteval.cli.lancer", "rerank for nugget coverage: sub-questions, ratings, aggregation"),
     "ideal": ("nuggeteval.cli.ideal", "the bound: the best reranking of the same candidates, given qrels"),
     "rerank": ("nuggeteval.cli.rerank", "rerank by a language model: pointwise, listwise, setwise, rubric"),
+    "rag": ("nuggeteval.cli.rag", "answers from candidates: the LongEval-RAG pipeline, ten variants"),
+    "bm25": ("nuggeteval.cli.bm25", "a first stage: BM25 over a collection of documents"),
 }
 """Generator -> (module with add_arguments and run, one line of help)."""
 

@@ -10,7 +10,6 @@ that mean nothing here are kept.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -19,7 +18,7 @@ from typing import Any
 
 from nuggeteval.data import Answer, Sentence
 from nuggeteval.errors import DataError, FormatError, shorten
-from nuggeteval.files import json_object, json_records, read_bytes, stem, write_text
+from nuggeteval.files import json_line, json_object, json_records, read_bytes, stem, write_text
 
 __all__ = ["answer_files", "answers_from_bytes", "merge", "read_answers", "write_answers", "write_nuggets"]
 
@@ -276,7 +275,7 @@ def write_answers(answers: Iterable[Answer], path: str) -> None:
     Raises:
         FormatError: the file cannot be written.
     """
-    write_text(path, "".join(json.dumps(_as_record(answer), ensure_ascii=False) + "\n" for answer in answers))
+    write_text(path, "".join(json_line(_as_record(answer)) for answer in answers))
 
 
 def _as_record(answer: Answer) -> dict[str, Any]:
@@ -304,4 +303,4 @@ def write_nuggets(answers: Iterable[Answer], path: str) -> None:
         FormatError: the file cannot be written.
     """
     rows = ({"run": a.run, "topic": a.topic, "nuggets": list(a.nuggets or ())} for a in answers)
-    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_text(path, "".join(map(json_line, rows)))

@@ -52,14 +52,14 @@ def read_collection(
     return found
 
 
-def read_documents(paths: Iterable[str], wanted: Collection[str]) -> dict[str, str]:
+def read_documents(paths: Iterable[str], wanted: Collection[str] | None = None) -> dict[str, str]:
     """Read the texts of documents, a title before the text.
 
     Args:
         paths, wanted: as for :func:`read_collection`.
 
     Returns:
-        id -> text, for those of ``wanted`` that are there.
+        id -> text, for those that are there.
 
     Raises:
         FormatError: as :func:`read_collection`.

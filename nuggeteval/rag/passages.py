@@ -13,12 +13,13 @@ from nuggeteval.errors import ParameterError
 from nuggeteval.rag import UNICODE, Dialect, Passage
 from nuggeteval.rows import FloatArray
 
-__all__ = ["CHUNKERS", "Chunking", "Split", "passages_of", "split"]
+__all__ = ["CHUNKERS", "ENCODED", "Chunking", "Encode", "Split", "passages_of", "split"]
 
 CHUNKERS = ("rule", "semantic", "topic-shift", "whole")
 """Ways to cut a document: at a length alone, also where sentences are unlike those before, or unlike the last one; or
 not at all."""
-_ENCODED = ("semantic", "topic-shift")
+ENCODED = ("semantic", "topic-shift")
+"""Those that need an encoder of sentences."""
 
 Encode = Callable[[Sequence[str]], FloatArray]
 """Sentences -> vectors of length 1, shape (sentences, dimensions)."""
@@ -114,7 +115,7 @@ def _check(chunking: Chunking, encode: Encode | None) -> None:
         raise ParameterError(f"chunks are made by {', '.join(CHUNKERS)} (got {chunking.by!r})")
     if chunking.words < 1 or chunking.stride < 0 or chunking.least < 1:
         raise ParameterError(f"words and least must be at least 1, stride at least 0 (got {chunking})")
-    if chunking.by in _ENCODED and encode is None:
+    if chunking.by in ENCODED and encode is None:
         raise ParameterError(f"{chunking.by} chunks need an encoder of sentences")
 
 

