@@ -135,6 +135,14 @@ def test_the_reranked_runs_are_made_by_the_tool(tool, tmp_path):
         assert (tmp_path / name).read_bytes() == (RUNS / name).read_bytes(), name
 
 
+def test_the_answers_are_made_by_the_tool(tool, tmp_path):
+    tool("make_demo_runs").answer(tmp_path)
+    made = sorted(path.name for path in tmp_path.iterdir())
+    assert made == sorted(["bm25.run", *(path.name for path in RUNS.glob("rag*"))])
+    for name in made:
+        assert (tmp_path / name).read_bytes() == (RUNS / name).read_bytes(), name
+
+
 def test_the_reports_are_what_the_program_makes(tool, tmp_path):
     make = tool("make_reports")
     assert make.main(str(tmp_path)) == 0

@@ -511,9 +511,7 @@ def test_what_two_sources_say_stands_side_by_side():
     answer = extract("alpha beta", [one, two, three])
     # Two has both words of the query, so it comes first, and of the others one shares a word with the query.
     assert answer == [
-        Sentence(
-            "On alpha beta, one source states: Alpha and beta grow here; another: Alpha grows in the north.", (1, 0)
-        ),
+        Sentence("One source states: Alpha and beta grow here; another: Alpha grows in the north.", (1, 0)),
         Sentence("Nothing else was seen.", (2,)),
     ]
     assert extract("alpha beta", [one, two, three], templates=False) == [
@@ -537,7 +535,15 @@ def test_the_earliest_and_the_latest_source_come_first():
     ]
     assert [s.citations for s in answer[2:]] == [(0, 1)]
     undated = [item("One.", "a", 0.9, "", 0), item("Two.", "b", 0.8, "2001", 1)]
-    assert [s.text for s in extract("later", undated)] == ["One.", "Two."]
+    assert [s.text for s in extract("later", undated)] == ["One source states: One; another: Two."]
+
+
+def test_a_long_sentence_is_cut_at_the_end_of_a_clause():
+    long = "Alpha grows far in the north of the country and in all the hills around it, " + "and so on " * 10
+    answer = extract("alpha", [item(f"{long}.", "a", 0.9, "", 0), item("Beta.", "b", 0.8, "", 1)])
+    assert answer[0].text == (
+        "One source states: Alpha grows far in the north of the country and in all the hills around it; another: Beta."
+    )
 
 
 def test_whole_texts_are_cut():

@@ -1,4 +1,4 @@
-"""Make runs/demo-*.run and runs/lancer-*.run from the texts and judgments in qrels/: ``make runs``.
+"""Make runs/demo-*.run, runs/lancer-*.run, runs/bm25.run and runs/rag-*.jsonl from qrels/: ``make runs``.
 
 Four rankings of all 40 documents for each topic (demo-ideal: of those that carry a nugget):
 
@@ -12,6 +12,10 @@ And reranked candidates of demo-keyword, by the lexical judge, without a languag
 - lancer-sum: two sub-questions of the request, ratings summed;
 - lancer-oracle-sum, lancer-oracle-soft-cov: the gold nuggets as sub-questions, two aggregations;
 - lancer-bound: the best reranking of the same candidates, given the qrels at rel 3.
+
+bm25.run is a first stage, and its ten best documents are the candidates of rag-*.jsonl: answers of variants of the
+LongEval pipeline, made of sentences of the documents without a language model, and rag.judgments.jsonl, where the lexical
+judge says which nuggets they carry.
 """
 
 from __future__ import annotations
@@ -119,6 +123,39 @@ def rerank(folder: Path) -> None:
                 raise SystemExit(f"{run} could not be made")
 
 
+QUERIES = "--queries=qrels/demo.topics.jsonl"
+DOCUMENTS = ["--documents", "qrels/demo.documents.jsonl"]
+ANSWERED: dict[str, list[str]] = {
+    "rag-default": ["--variant=default"],
+    "rag-concat": ["--variant=concat-baseline"],
+    "rag-bm25": ["--variant=single-query-bm25"],
+    "rag-no-rerank": ["--variant=rrf-no-rerank"],
+    "rag-titles": ["--variant=titles"],
+    "rag-whole": ["--variant=whole-documents"],
+}
+"""Answers -> the options of the pipeline; rag-whole is the reference side, every candidate whole as evidence."""
+
+
+def answer(folder: Path) -> None:
+    """Write the first stage, the answers from its ten best documents, and what the lexical judge says of them."""
+    first = f"{folder}/bm25.run"
+    call("generate", "bm25", QUERIES, *DOCUMENTS, "--quiet", f"-o{first}")
+    for run, options in ANSWERED.items():
+        made = [f"--candidates={first}", "--depth=10", *options, f"--tag={run}", "--team=demo", "--quiet"]
+        call("generate", "rag", QUERIES, *DOCUMENTS, *made, f"-o{folder}/{run}.jsonl")
+    judgments = folder / "rag.judgments.jsonl"
+    judgments.unlink(missing_ok=True)
+    answers = [f"{folder}/{run}.jsonl" for run in ANSWERED]
+    call("judge", "qrels/demo.bank.jsonl", *answers, "--judge=lexical", "--quiet", f"-o{judgments}")
+
+
+def call(*words: str) -> None:
+    """A command on files of the checkout."""
+    if nuggeteval([word.replace("qrels/", f"{ROOT}/qrels/") for word in words]):
+        raise SystemExit(f"nuggeteval {' '.join(words)} failed")
+
+
 if __name__ == "__main__":
     main()
     rerank(ROOT / "runs")
+    answer(ROOT / "runs")

@@ -9,7 +9,7 @@ from nuggeteval.text import first_words
 
 __all__ = ["extract"]
 
-_KNOWN, _TOPIC = 20, 4
+_KNOWN = 20
 _SIDE, _SHORT, _LONG = 22, 36, 70
 _PAIRS = 2
 _Said = tuple[Sentence, tuple[Item, ...]]
@@ -69,29 +69,37 @@ def _ends_of_time(items: Sequence[Item]) -> Iterator[_Said]:
 def _side_by_side(query: str, items: Sequence[Item], dialect: Dialect) -> Iterator[_Said]:
     """Two sources in one sentence, at most twice: the one nearest to the query, and the one nearest to it."""
     words = set(keywords(dialect.tokens(query), _KNOWN))
-    topic = " ".join(keywords(dialect.tokens(query), _TOPIC))
     terms = {item: set(dialect.tokens(item.text)) for item in items}
     waiting = sorted(_best(items), key=lambda item: (-len(words & terms[item]), -item.score))
     for _ in range(_PAIRS):
-        if len(waiting) < 2 or not topic:
+        if len(waiting) < 2:
             return
         one, *others = waiting
         other = max(others, key=lambda o: (len(words & terms[o]), len(terms[one] & terms[o]), o.score))
         waiting = [item for item in others if item is not other]
-        text = f"On {topic}, one source states: {_cut(one.text, _SIDE)}; another: {_cut(other.text, _SIDE)}."
-        yield Sentence(text, (one.citation, other.citation)), (one, other)
+        first, second = (_cut(_sentence(item, dialect), _SIDE) for item in (one, other))
+        yield Sentence(f"One source states: {first}; another: {second}.", (one.citation, other.citation)), (one, other)
 
 
 def _alone(items: Sequence[Item], dialect: Dialect) -> Iterator[_Said]:
     """The best item of each document, by score, and then the others in their order."""
     best = sorted(_best(items), key=lambda item: -item.score)
     for item in (*best, *(item for item in items if item not in best)):
-        text = item.text
+        text = _sentence(item, dialect)
         if len(dialect.tokens(text)) > _LONG:
-            text = f"{_cut(dialect.sentences(text)[0], _SHORT)}."
+            text = f"{_cut(text, _SHORT)}."
         yield Sentence(text, (item.citation,)), (item,)
 
 
+def _sentence(item: Item, dialect: Dialect) -> str:
+    """What an item says; of a whole passage its first sentence."""
+    return item.text if len(dialect.tokens(item.text)) <= _LONG else dialect.sentences(item.text)[0]
+
+
 def _cut(text: str, words: int) -> str:
-    """The first words of a sentence, without what ends it."""
-    return squeeze(first_words(text, words)).rstrip(" .,;:!?\u3002\uff01\uff1f")
+    """The beginning of a sentence, without what ends it; cut at the end of a clause if that is far enough."""
+    kept = squeeze(first_words(text, words))
+    if len(kept) < len(squeeze(text)):
+        clause = max(kept.rfind(mark) for mark in ",;:\u2013\u2014")
+        kept = kept[:clause] if clause > len(kept) / 2 else kept
+    return kept.rstrip(" .,;:!?\u2013\u2014\u3002\uff01\uff1f")
