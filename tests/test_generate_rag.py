@@ -226,6 +226,11 @@ def test_all_variants_with_what_they_made(cli, files, tmp_path, save_model):
         generator = first["metadata"]["generator"]
         assert generator["sentences"].startswith("cross-encoder ranker@")
         assert generator["variant"] == first["metadata"]["run_id"] == name
+    passages = records(tmp_path / "out" / "evidence" / "passages-rule-140.jsonl")
+    assert [(one["topic"], one["id"]) for one in passages] == [
+        ("q1", "d1::p0"), ("q1", "d2::p0"), ("q2", "d2::p0"), ("q2", "d3::p0")
+    ]  # fmt: skip
+    assert passages[0]["text"] == DOCUMENTS[0]["fullText"]
     titles = records(tmp_path / "out" / "titles.jsonl")[0]["answer"]
     assert titles == [{"text": "Tides", "citations": [0]}, {"text": "Gauges", "citations": [1]}]
     assert len(read_answers(str(tmp_path / "out"))) == 22

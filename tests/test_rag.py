@@ -358,6 +358,48 @@ def test_the_score_of_a_sentence_by_hand():
     assert items("bed", passage("There is nothing b in this text."))[0].score < 0.72
 
 
+def test_how_many_words_of_a_query_count():
+    """Twenty keywords for coverage and evidence, ten for phrases."""
+    words = [f"word{i:02d}" for i in range(25)]
+    query = " ".join(words)
+    found = passage(" ".join(words))
+    ((_, score),) = rerank(query, [Scored(passage(" ".join(words[:20])), 0.0)], Selection())
+    assert score == pytest.approx(0.35 + 0.15)
+    ((_, score),) = rerank(query, [Scored(passage(" ".join(words[10:])), 0.0)], Selection())
+    assert score == pytest.approx(0.35 * 10 / 20)
+    (one,) = items(query, found._replace(text=f"{' '.join(words[20:])} and more."))
+    # Nothing of the first twenty: seven distinct tokens, first of its passage.
+    assert one.score == pytest.approx(0.10 * 7 / 28 + 0.15 + 0.08)
+    titled = passage("word19 alone is in this sentence.", title=query)
+    (one,) = items("nothing", titled)
+    # Twelve keywords of the title, of which word19 is none.
+    assert one.score == pytest.approx(0.10 * 6 / 28 + 0.15 + 0.08)
+
+
+@pytest.mark.parametrize(
+    ("term", "token", "same"),
+    [
+        ("validation", "validated", True),
+        ("validating", "validate", True),
+        ("selecting", "select", True),
+        ("studies", "study", True),
+        ("studied", "studies", True),
+        ("measurements", "measure", True),
+        ("measurement", "measuring", False),
+        ("measurements", "measurement", True),
+        ("explorations", "exploration", True),
+        ("boxes", "box", False),
+        ("ants", "ant", False),
+        ("tides", "tide", True),
+        ("tide", "tids", False),
+    ],
+)
+def test_light_stems(term, token, same):
+    """The first ending that fits goes, if more than three letters are left: of boxes it is the s."""
+    (one,) = items(term, passage(f"There is some {token} in here."))
+    assert (one.score > 0.72) == same
+
+
 def test_which_sentences_are_kept():
     kept = "Six words are in this sentence."
     reasons = [

@@ -228,18 +228,30 @@ def _tools(options: argparse.Namespace, chat: Chat | None) -> dict[str, Any]:
 def _keeper(
     options: argparse.Namespace, variants: Mapping[str, Variant], stack: ExitStack
 ) -> Callable[[str, str, Gathering], None] | None:
-    """What writes the evidence of each query to the folder that is kept, a file for each variant."""
+    """What writes what the stages made to the folder that is kept: evidence by variant, passages by chunking."""
     if not options.keep or options.dry_run:
         return None
     folder = Path(options.keep) / "evidence"
     make_folder(folder)
-    files = {name: stack.enter_context((folder / f"{name}.jsonl").open("w", encoding="utf-8")) for name in variants}
+    names = dict.fromkeys([*variants, *(_passages_file(variant) for variant in variants.values())])
+    files = {name: stack.enter_context((folder / f"{name}.jsonl").open("w", encoding="utf-8")) for name in names}
+    written: set[tuple[str, str]] = set()
 
     def write(name: str, topic: str, stages: Gathering) -> None:
-        record = {"topic": topic, **stages.stages(variants[name])}
-        files[name].write(json_line(record))
+        variant = variants[name]
+        files[name].write(json_line({"topic": topic, **stages.stages(variant)}))
+        file = _passages_file(variant)
+        if (topic, file) not in written:
+            written.add((topic, file))
+            for passage in stages.passages(variant.chunking):
+                record = {"topic": topic, "id": passage.id, "doc_id": passage.document, "text": passage.text}
+                files[file].write(json_line(record))
 
     return write
+
+
+def _passages_file(variant: Variant) -> str:
+    return f"passages-{variant.chunking.by}-{variant.chunking.words}"
 
 
 def _write_metadata(options: argparse.Namespace, path: str, tag: str, variant: Variant, origin: Origin) -> None:
