@@ -19,7 +19,7 @@ from nuggeteval.data import Answer, Nugget, NuggetBank
 from nuggeteval.errors import ParameterError
 from nuggeteval.ids import stable_id
 from nuggeteval.replies import spoken
-from nuggeteval.text import sentences
+from nuggeteval.text import fill, sentences
 
 __all__ = ["Extraction", "Span", "as_bank", "by_model", "by_sentence", "find_span", "parse_nuggets"]
 
@@ -159,9 +159,7 @@ def by_model(
 
 
 def _fill(template: str, answer: Answer, queries: Mapping[str, str]) -> str:
-    before, _, after = template.partition("{text}")
-    query = queries.get(answer.topic, "(not known)")
-    return before.replace("{query}", query) + answer.text + after.replace("{query}", query)
+    return fill(template, {"query": queries.get(answer.topic, "(not known)"), "text": answer.text})
 
 
 def _check(answer: Answer, reply: Reply) -> Extraction:

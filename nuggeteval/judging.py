@@ -1,21 +1,34 @@
-"""Judge units against a bank: each distinct pair of texts once, every verdict written at once, resumable."""
+"""Judge units against a bank, or answers against what they cite: each distinct pair of texts once, resumable."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from nuggeteval.data import Judgment, Nugget, NuggetBank, Unit
-from nuggeteval.errors import DataError, FormatError, listed
+from nuggeteval.data import Answer, Judgment, Nugget, NuggetBank, Unit, unit_of_run
+from nuggeteval.errors import DataError, FormatError, ParameterError, listed
 from nuggeteval.formats.judgments import as_judgment_line, open_judgments
-from nuggeteval.judges import Item, Judge, Verdict
-from nuggeteval.text import hash_of_texts, squeezed
+from nuggeteval.ids import topic_order
+from nuggeteval.judges import PAIR_DIGITS, Item, Judge, Verdict, hash_of_item
+from nuggeteval.text import first_words, hash_of_texts, squeezed
 
-__all__ = ["Outcome", "check_texts", "judge_units", "unjudged_notes"]
+__all__ = [
+    "SOURCES",
+    "Outcome",
+    "check_texts",
+    "cited_documents",
+    "judge_sources",
+    "judge_units",
+    "sources_bank",
+    "unjudged_notes",
+]
+
+SOURCES = "sources"
+"""What the nugget is called that stands for the documents that an answer cites."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +44,7 @@ class Outcome:
         estimate: what asking would take, after a dry run.
         truncated: pairs that were too long for the judge's model, and lost their end.
         dry_run: whether nobody was asked.
+        remarks: what else a reader of the judgments should know.
     """
 
     pairs: int
@@ -41,6 +55,7 @@ class Outcome:
     estimate: str = ""
     truncated: int = 0
     dry_run: bool = False
+    remarks: tuple[str, ...] = ()
 
     def notes(self, view: str) -> list[str]:
         """What was done, in sentences."""
@@ -52,20 +67,43 @@ class Outcome:
             notes.append(f"{view}: {self.truncated} pairs were too long for the model, and lost their end")
         if self.ignored:
             notes.append(f"{view}: topics without a nugget in the bank, ignored: {listed(self.ignored)}")
-        return notes
+        return [*notes, *(f"{view}: {remark}" for remark in self.remarks)]
 
 
 class _Pair(NamedTuple):
-    """A unit and a nugget that wait for a verdict, and the file that it goes to."""
+    """A unit and a nugget that wait for a verdict, and the file that it goes to.
+
+    Attributes:
+        path: of the file.
+        unit, nugget: with their texts.
+        question: what the unit answers, for the judges that are shown it.
+        settled: the verdict where nobody need be asked.
+    """
 
     path: str
     unit: Unit
-    nugget: str
+    nugget: Nugget
+    question: str = ""
+    settled: Verdict | None = None
 
     @property
     def key(self) -> tuple[str, str, str, str]:
         """What tells its judgments from others."""
-        return self.path, self.unit.topic, self.unit.id, self.nugget
+        return self.path, self.unit.topic, self.unit.id, self.nugget.id
+
+    @property
+    def item(self) -> Item:
+        """What a judge is shown of it."""
+        return Item(self.unit.text, self.nugget.text, self.question)
+
+    @property
+    def texts(self) -> Item:
+        """Its texts, whatever their white space."""
+        return Item(*map(squeezed, self.item))
+
+
+_Known = Mapping[tuple[str, str, str, str], Collection[int]]
+"""Key of a pair -> the votes that its file already has."""
 
 
 def judge_units(
@@ -75,6 +113,7 @@ def judge_units(
     view: str,
     progress: Callable[[int, int], None] | None = None,
     dry_run: bool = False,
+    questions: Mapping[str, str] | None = None,
 ) -> Outcome:
     """Judge every unit against every nugget of its topic, and append the judgments to a file for each bank.
 
@@ -88,51 +127,181 @@ def judge_units(
         view: what the units are.
         progress: called with (verdicts, all of them) after each verdict.
         dry_run: ask nobody; say what would be asked.
+        questions: topic -> what was asked, for a judge that is shown it.
 
     Raises:
         DataError: a file has judgments of this view by another judge, with other parameters or of other texts; no
-            topic in common.
+            topic in common; a topic without the question that the judge is shown.
+        ParameterError: questions for a judge that is shown none, or none for one that is.
         FormatError: a file cannot be read or written, or is none of judgments.
     """
     units = list(units)
-    judged = {path: _known(path, judge, view, not dry_run) for path in banks}
-    for path, judgments in judged.items():
-        check_texts(judgments, units, banks[path], path)
+    ignored = dict.fromkeys(unit.topic for unit in units if not any(b.nuggets.get(unit.topic) for b in banks.values()))
+    pairs = list(_pairs(units, banks, questions or {}))
+    if units and not pairs and set(ignored) >= {unit.topic for unit in units}:
+        names = ", ".join(bank.name for bank in banks.values())
+        raise DataError(f"no topic in common: {names} and answers to {listed(list(ignored))}")
+    _check_questions(judge, questions, pairs)
+    return replace(_judge(pairs, list(banks), judge, view, progress, dry_run), ignored=tuple(ignored))
+
+
+def judge_sources(
+    answers: Iterable[Answer],
+    documents: Mapping[str, str],
+    judge: Judge,
+    path: str,
+    progress: Callable[[int, int], None] | None = None,
+    dry_run: bool = False,
+) -> Outcome:
+    """Judge every answer against the documents that it cites, and append the judgments of responses to a file.
+
+    The nugget is called :data:`SOURCES` in each of them, so that they are scored against :func:`sources_bank`. An
+    answer that cites nothing is not grounded: grade 0, and nobody is asked. One none of whose documents has a text
+    fails. Answers without a text are not judged. Resumption is that of :func:`judge_units`.
+
+    Args:
+        answers: of any number of runs.
+        documents: id -> text.
+        judge: the groundedness judge, whose ``words`` says how much of each document is shown.
+        path: judgments file, made if it is not there.
+        progress, dry_run: as for :func:`judge_units`.
+
+    Raises:
+        DataError, FormatError: as :func:`judge_units`.
+    """
+    told = [answer for answer in answers if answer.text.strip()]
+    pairs = [_against_sources(answer, documents, path, getattr(judge, "words", None)) for answer in told]
+    outcome = _judge(pairs, [path], judge, "responses", progress, dry_run)
+    return replace(outcome, remarks=tuple(_source_remarks(told, pairs, documents)))
+
+
+def _source_remarks(answers: Sequence[Answer], pairs: Sequence[_Pair], documents: Mapping[str, str]) -> Iterator[str]:
+    """What there was nothing to ask about, and why."""
+    wanted = dict.fromkeys(document for answer in answers for document in cited_documents(answer))
+    without = [document for document in wanted if not documents.get(document, "").strip()]
+    grades = [pair.settled.grade for pair in pairs if pair.settled is not None]
+    if 0 in grades:
+        yield f"{grades.count(0)} of {len(pairs)} answers cite nothing, and are not grounded (grade 0)"
+    if without:
+        yield f"{len(without)} of {len(wanted)} cited documents have no text: {listed(without)}"
+    if None in grades:
+        yield f"{grades.count(None)} of {len(pairs)} answers have no text of any document that they cite, and fail"
+
+
+def cited_documents(answer: Answer) -> tuple[str, ...]:
+    """The documents that an answer cites, in the order of first citation.
+
+    Of a text without sentences, where nobody can tell what is cited where, they are those that it lists.
+    """
+    cited = (document for sentence in answer.sentences for document in sentence.citations)
+    return tuple(dict.fromkeys(cited if answer.sentences else answer.references))
+
+
+def sources_bank(answers: Iterable[Answer]) -> NuggetBank:
+    """The bank that judgments of groundedness are scored against.
+
+    Returns:
+        the nugget :data:`SOURCES` for every topic that has an answer, of whatever run: a run that does not answer one
+        of them counts 0 there. It has no text, since passages differ from answer to answer.
+    """
+    topics = topic_order({answer.topic for answer in answers})
+    return NuggetBank(SOURCES, {topic: (Nugget(SOURCES, ""),) for topic in topics})
+
+
+def _against_sources(answer: Answer, documents: Mapping[str, str], path: str, words: int | None) -> _Pair:
+    """An answer and the passages that it cites, with the verdict where there is nothing to ask."""
+    unit = Unit(answer.run, answer.topic, unit_of_run(answer.run), answer.text)
+    cited = cited_documents(answer)
+    texts = [first_words(text.strip(), words) for document in cited if (text := documents.get(document, "")).strip()]
+    settled = None
+    if not cited:
+        settled = Verdict(None, 0)
+    elif not texts:
+        settled = Verdict(None, None, "no text of any document that is cited")
+    passages = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, start=1))
+    return _Pair(path, unit, Nugget(SOURCES, passages), settled=settled)
+
+
+def _check_questions(judge: Judge, questions: Mapping[str, str] | None, pairs: Iterable[_Pair]) -> None:
+    needed = getattr(judge, "needs_question", False)
+    if needed and questions is None:
+        raise ParameterError(f"the {judge.name} judge is shown what was asked: it needs questions")
+    if questions is None:
+        return
+    if not needed:
+        raise ParameterError(f"the {judge.name} judge is not shown what was asked: it takes no questions")
+    lacking = dict.fromkeys(pair.unit.topic for pair in pairs if not pair.question.strip())
+    if lacking:
+        raise DataError(f"{len(lacking)} topics have no question: {listed(list(lacking))}")
+
+
+def _pairs(units: Sequence[Unit], banks: Mapping[str, NuggetBank], questions: Mapping[str, str]) -> Iterator[_Pair]:
+    for path, bank in banks.items():
+        for unit in units:
+            for nugget in bank.nuggets.get(unit.topic, ()):
+                yield _Pair(path, unit, nugget, questions.get(unit.topic, ""))
+
+
+def _judge(
+    pairs: Sequence[_Pair],
+    paths: Sequence[str],
+    judge: Judge,
+    view: str,
+    progress: Callable[[int, int], None] | None,
+    dry_run: bool,
+) -> Outcome:
+    """Write the verdict on every pair that its file does not have yet; each distinct item is asked about once."""
+    judged = {path: _known(path, judge, view, not dry_run) for path in paths}
+    _check_judged(judged, pairs)
     known: dict[tuple[str, str, str, str], set[int]] = {}
     for path, judgments in judged.items():
         for judgment in judgments:
             known.setdefault((path, judgment.topic, judgment.unit, judgment.nugget), set()).add(judgment.vote)
-    failed_before = sum(judgment.grade is None for judgments in judged.values() for judgment in judgments)
+    failed = sum(judgment.grade is None for judgments in judged.values() for judgment in judgments)
     votes = int(judge.params.get("votes", 1))
-    ignored = dict.fromkeys(unit.topic for unit in units if not any(b.nuggets.get(unit.topic) for b in banks.values()))
-    waiting: dict[tuple[str, str], list[_Pair]] = {}
-    items: list[Item] = []
-    pairs = 0
-    for path, unit, nugget in _pairs(units, banks):
-        pairs += 1
-        pair = _Pair(path, unit, nugget.id)
-        if len(known.get(pair.key, ())) < votes:
-            texts = squeezed(unit.text), squeezed(nugget.text)
-            if texts not in waiting:
-                items.append(Item(unit.text, nugget.text))
-            waiting.setdefault(texts, []).append(pair)
-    if units and not pairs and set(ignored) >= {unit.topic for unit in units}:
-        names = ", ".join(bank.name for bank in banks.values())
-        raise DataError(f"no topic in common: {names} and answers to {listed(list(ignored))}")
-    pairs_open = sum(map(len, waiting.values()))
-    estimate = str(judge.estimate(items)) if dry_run and hasattr(judge, "estimate") else ""
-    work = list(zip(items, waiting.values(), strict=True))
+    waiting: dict[Item, list[_Pair]] = {}
+    settled: list[tuple[_Pair, Verdict]] = []
+    for pair in pairs:
+        if len(known.get(pair.key, ())) >= votes:
+            continue
+        if pair.settled is None:
+            waiting.setdefault(pair.texts, []).append(pair)
+        else:
+            settled += [(pair, pair.settled._replace(vote=vote)) for vote in range(votes)]
+    work = [(members[0].item, members) for members in waiting.values()]
+    estimate = ""
+    if dry_run and hasattr(judge, "estimate"):
+        estimate = str(judge.estimate([item for item, _ in work]))
     truncated = -getattr(judge, "truncated", 0)
-    failed = failed_before + (_ask(work, judge, view, known, progress) if work and not dry_run else 0)
+    if not dry_run and (work or settled):
+        failed += _write(settled, work, judge, view, known, progress)
     truncated += getattr(judge, "truncated", 0)
-    return Outcome(pairs, pairs - pairs_open, len(work), failed, tuple(ignored), estimate, truncated, dry_run)
+    left = len({pair.key for pair, _ in settled}) + sum(map(len, waiting.values()))
+    return Outcome(len(pairs), len(pairs) - left, len(work), failed, (), estimate, truncated, dry_run)
 
 
-def _pairs(units: Sequence[Unit], banks: Mapping[str, NuggetBank]) -> Iterator[tuple[str, Unit, Nugget]]:
-    for path, bank in banks.items():
-        for unit in units:
-            for nugget in bank.nuggets.get(unit.topic, ()):
-                yield path, unit, nugget
+def _check_judged(judged: Mapping[str, Iterable[Judgment]], pairs: Sequence[_Pair]) -> None:
+    """Refuse judgments of other texts than those that their pairs have now.
+
+    Raises:
+        DataError: naming the first of them.
+    """
+    if not any(judged.values()):
+        return
+    items = {pair.key: pair.item for pair in pairs}
+    for path, judgments in judged.items():
+        for judgment in judgments:
+            item = items.get((path, judgment.topic, judgment.unit, judgment.nugget))
+            if judgment.texts and item and judgment.texts != hash_of_item(item):
+                raise DataError(_other_text(judgment, path, bool(item.question)))
+
+
+def _other_text(judgment: Judgment, name: str, asked: bool = False) -> str:
+    question = "the question, or " if asked else ""
+    return (
+        f"{name}: {question}unit {judgment.unit!r} or nugget {judgment.nugget!r} of topic {judgment.topic!r} had "
+        "another text when it was judged: write to another file or folder"
+    )
 
 
 def check_texts(judgments: Iterable[Judgment], units: Iterable[Unit], bank: NuggetBank, name: str) -> None:
@@ -146,11 +315,9 @@ def check_texts(judgments: Iterable[Judgment], units: Iterable[Unit], bank: Nugg
     for judgment in judgments:
         unit = unit_texts.get((judgment.topic, judgment.unit))
         nugget = nugget_texts.get((judgment.topic, judgment.nugget))
-        if judgment.texts and unit and nugget and judgment.texts != hash_of_texts(unit, nugget):
-            raise DataError(
-                f"{name}: unit {judgment.unit!r} or nugget {judgment.nugget!r} of topic {judgment.topic!r} had another "
-                "text when it was judged: write to another file or folder"
-            )
+        # Scores know no questions; what was asked is the business of whoever judges.
+        if unit and nugget and judgment.texts and judgment.texts[:PAIR_DIGITS] != hash_of_texts(unit, nugget):
+            raise DataError(_other_text(judgment, name))
 
 
 def unjudged_notes(judgments: Iterable[Judgment], units: Iterable[Unit], bank: NuggetBank, name: str) -> list[str]:
@@ -185,30 +352,40 @@ def _shown(name: str, params: Mapping[str, object]) -> str:
     return f"{name} ({', '.join(f'{key} {value}' for key, value in sorted(params.items()))})"
 
 
-def _ask(
+def _write(
+    settled: Sequence[tuple[_Pair, Verdict]],
     work: Sequence[tuple[Item, Sequence[_Pair]]],
     judge: Judge,
     view: str,
-    known: Mapping[tuple[str, str, str, str], Collection[int]],
+    known: _Known,
     progress: Callable[[int, int], None] | None,
 ) -> int:
-    """Ask the judge and write each verdict for all pairs that lack its vote; the number of failed pairs."""
-    total = len(work) * int(judge.params.get("votes", 1))
+    """Write what is settled, ask the judge the rest and write each verdict as it comes; the number of failed pairs."""
+    votes = int(judge.params.get("votes", 1))
     failed = 0
     with ExitStack() as stack:
-        paths = dict.fromkeys(pair.path for _, pairs in work for pair in pairs)
+        paths = dict.fromkeys([pair.path for pair, _ in settled] + [pair.path for _, pairs in work for pair in pairs])
         files = {path: stack.enter_context(_append_to(path)) for path in paths}
-        for done, (index, verdict) in enumerate(judge([item for item, _ in work]), start=1):
-            pairs = [pair for pair in work[index][1] if verdict.vote not in known.get(pair.key, ())]
-            texts = hash_of_texts(*work[index][0])
-            failed += len(pairs) * (verdict.grade is None)
-            for pair in pairs:
-                files[pair.path].write(_line(pair, texts, verdict, judge, view))
-            for path in dict.fromkeys(pair.path for pair in pairs):
-                files[path].flush()
+        for pair, verdict in settled:
+            failed += _append([pair], verdict, files, judge, view, known)
+        for done, (index, verdict) in enumerate(judge([item for item, _ in work]) if work else (), start=1):
+            failed += _append(work[index][1], verdict, files, judge, view, known)
             if progress:
-                progress(done, total)
+                progress(done, len(work) * votes)
     return failed
+
+
+def _append(
+    pairs: Sequence[_Pair], verdict: Verdict, files: Mapping[str, IO[str]], judge: Judge, view: str, known: _Known
+) -> int:
+    """Write one verdict for all pairs that lack its vote; the number of them that it fails."""
+    lacking = [pair for pair in pairs if verdict.vote not in known.get(pair.key, ())]
+    texts = hash_of_item(pairs[0].item)
+    for pair in lacking:
+        files[pair.path].write(_line(pair, texts, verdict, judge, view))
+    for path in dict.fromkeys(pair.path for pair in lacking):
+        files[path].flush()
+    return len(lacking) * (verdict.grade is None)
 
 
 def _append_to(path: str) -> IO[str]:
@@ -220,7 +397,7 @@ def _append_to(path: str) -> IO[str]:
 
 def _line(pair: _Pair, texts: str, verdict: Verdict, judge: Judge, view: str) -> str:
     judgment = Judgment(
-        view, pair.unit.run, pair.unit.topic, pair.unit.id, pair.nugget, judge.name, verdict.score, verdict.grade,
+        view, pair.unit.run, pair.unit.topic, pair.unit.id, pair.nugget.id, judge.name, verdict.score, verdict.grade,
         verdict.reason, verdict.raw, verdict.vote, judge.params, texts,
     )  # fmt: skip
     return as_judgment_line(judgment, judge.scale)

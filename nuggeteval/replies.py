@@ -9,10 +9,22 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["LABELS", "YES_NO", "clean", "is_refusal", "parse_labels", "parse_rating", "parse_yes_no", "spoken"]
+from nuggeteval.errors import shorten
+
+__all__ = [
+    "LABELS",
+    "YES_NO",
+    "clean",
+    "is_refusal",
+    "parse_labels",
+    "parse_rating",
+    "parse_table",
+    "parse_yes_no",
+    "spoken",
+]
 
 _THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _THOUGHT_END = re.compile(r".*</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
@@ -106,6 +118,73 @@ def parse_labels(reply: str, number: int, labels: Mapping[str, int] = LABELS) ->
             grades = [_label(entry, labels) for entry in entries]
             return {place: grade for place, grade in enumerate(grades) if grade is not None}
     return {}
+
+
+def parse_table(
+    reply: str, labels: Sequence[str], keys: Sequence[str], least: int = 1, most: int = 5
+) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+    """The rows of a table that a reply gives as an object ``{label: {key: integer}}``.
+
+    Args:
+        reply: of the model; of several objects that have a label the last counts.
+        labels: of the rows, in upper case.
+        keys: of the columns, in lower case.
+        least, most: what an integer can be.
+
+    Returns:
+        label -> values in the order of the keys, for the rows that are whole and sound; label -> what is wrong, for
+        those that are there and are not. Labels that the reply leaves out are in neither.
+    """
+    table = _last_table(clean(reply), labels)
+    rows: dict[str, tuple[int, ...]] = {}
+    problems: dict[str, str] = {}
+    for label in labels:
+        row = table.get(label)
+        values: tuple[Any, ...] = tuple(map(row.get, keys)) if isinstance(row, dict) else (row,)
+        if isinstance(row, dict) and all(_is_whole(value, least, most) for value in values):
+            rows[label] = values
+        elif label in table:
+            got = ", ".join(json.dumps(value) for value in values)
+            problems[label] = f"expected integers from {least} to {most} for {', '.join(keys)} (got {shorten(got)})"
+    return rows, problems
+
+
+def _is_whole(value: Any, least: int, most: int) -> bool:
+    """Whether a value is an integer in a range; a bool is one to Python, but nobody gives a grade by it."""
+    return type(value) is int and least <= value <= most
+
+
+def _last_table(text: str, labels: Sequence[str]) -> dict[str, Any]:
+    """The last object in a text that has one of the labels as a key; labels in upper case, other keys in lower."""
+    found: dict[str, Any] = {}
+    place = text.find("{")
+    while place >= 0:
+        value, end = _object_at(text, place)
+        table = {_bare(str(key)): _lowered(row) for key, row in value.items()}
+        if not table.keys().isdisjoint(labels):
+            found = table
+        else:
+            end = place + 1
+        place = text.find("{", end)
+    return found
+
+
+def _object_at(text: str, place: int) -> tuple[dict[Any, Any], int]:
+    """The object that begins at a place, as JSON or as Python prints it, and where it ends; an empty one for none."""
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, place)
+    except (ValueError, RecursionError):
+        value, end = _literal(text[place : text.rfind("}") + 1]), len(text)
+    return (value, end) if isinstance(value, dict) else ({}, place + 1)
+
+
+def _bare(label: str) -> str:
+    """A label in upper case, without the word that it may have been shown after."""
+    return label.strip().upper().removeprefix("ANSWER ").strip()
+
+
+def _lowered(row: Any) -> Any:
+    return {str(key).strip().lower(): value for key, value in row.items()} if isinstance(row, dict) else row
 
 
 def _label(value: Any, labels: Mapping[str, int]) -> int | None:

@@ -261,7 +261,7 @@ def test_lexical_grades():
     items = [Item("heat from a pump", NUGGETS[0]), Item("cold", NUGGETS[0])]
     assert [v.grade for _, v in LexicalJudge(NUGGETS)(items)] == [1, 0]
     assert [v.grade for _, v in LexicalJudge(NUGGETS, threshold=0.9)(items)] == [0, 0]
-    score = LexicalJudge(NUGGETS).score(*items[0])
+    score = LexicalJudge(NUGGETS).score(items[0].unit, items[0].nugget)
     rating = LexicalJudge(NUGGETS, rating=True)
     assert [v.grade for _, v in rating(items)] == [math.floor(5 * score + 0.5), 0]
     assert rating.scale == Scale(5, 3)

@@ -22,7 +22,7 @@ class Entails:
     def __call__(self, items):
         for index, item in enumerate(items):
             self.asked.append(item)
-            yield index, Verdict(None, int(tuple(item) in self.pairs))
+            yield index, Verdict(None, int((item.unit, item.nugget) in self.pairs))
 
 
 def bank_of(*texts):

@@ -47,6 +47,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "generate": ("nuggeteval.cli.generate", "reference runs: LANCER, the bound, reranking baselines"),
     "extract": ("nuggeteval.cli.extract", "clip nuggets out of answers"),
     "judge": ("nuggeteval.cli.judge", "judge units of answers against a nugget bank"),
+    "panel": ("nuggeteval.cli.panel", "correctness and completeness of answers, compared by a language model"),
     "dedup": ("nuggeteval.cli.dedup", "a nugget bank without entailed nuggets"),
     "nuggets": ("nuggeteval.cli.nuggets", "statistics of a nugget bank, and the overlap of two"),
     "agree": ("nuggeteval.cli.agree", "agreement of a judge with people"),
@@ -327,7 +328,10 @@ def judge_for(options: argparse.Namespace, view: str, texts: Sequence[str], chat
     if chat is None and (options.batch_out or options.batch_in):
         raise ParameterError(f"the {options.judge} judge asks no language model: there is no batch")
     prompt = read_prompt(options)
-    return make(options.judge, view, texts, options.threshold, chat, options.votes, prompt, model, options.per_call)
+    words = getattr(options, "words", None)
+    return make(
+        options.judge, view, texts, options.threshold, chat, options.votes, prompt, model, options.per_call, words=words
+    )
 
 
 def read_prompt(options: argparse.Namespace) -> str | None:

@@ -14,7 +14,7 @@ from nuggeteval.errors import FormatError, ParameterError, listed
 from nuggeteval.files import json_object, read_bytes
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.replies import spoken
-from nuggeteval.text import content_words, pieces, sentences
+from nuggeteval.text import content_words, fill, pieces, sentences
 
 __all__ = [
     "Questions",
@@ -142,8 +142,7 @@ def question_prompt(prompt: str | None = None) -> str:
 
 
 def _fill(template: str, request: str, number: int) -> str:
-    before, _, after = template.replace("{number}", str(number)).partition("{request}")
-    return f"{before}{request}{after}"
+    return fill(template, {"number": str(number), "request": request})
 
 
 def by_rule(requests: Mapping[str, str], number: int) -> Questions:

@@ -13,15 +13,46 @@ from nuggeteval.chat import Chat
 from nuggeteval.data import Scale
 from nuggeteval.errors import ParameterError
 from nuggeteval.registry import lookup
+from nuggeteval.text import hash_of_texts
 
-__all__ = ["CHATTING", "TABLE", "Item", "Judge", "Verdict", "make"]
+__all__ = [
+    "ANSWER_JUDGES",
+    "CHATTING",
+    "PAIR_DIGITS",
+    "TABLE",
+    "Item",
+    "Judge",
+    "Verdict",
+    "hash_of_item",
+    "make",
+]
+
+PAIR_DIGITS = 16
+"""Digits of the hash of an item that tell its pair of texts; more tell its question."""
 
 
 class Item(NamedTuple):
-    """A unit's text and a nugget's text: does the first support the second?"""
+    """A unit's text and a nugget's text: does the first support the second?
+
+    Attributes:
+        unit, nugget: the texts.
+        question: what the unit answers, for the judges that are shown it; empty for all others.
+    """
 
     unit: str
     nugget: str
+    question: str = ""
+
+
+def hash_of_item(item: Item) -> str:
+    """What tells the texts of an item, whatever their white space, from others.
+
+    Returns:
+        hexadecimal digits: :data:`PAIR_DIGITS` for unit and nugget (:func:`nuggeteval.text.hash_of_texts`), and 8 more
+        for the question where there is one, so that a verdict is never taken for one on another question.
+    """
+    pair = hash_of_texts(item.unit, item.nugget)
+    return f"{pair}{hash_of_texts(item.question, '')[: PAIR_DIGITS // 2]}" if item.question else pair
 
 
 class Verdict(NamedTuple):
@@ -55,7 +86,13 @@ TABLE: dict[str, str] = {
 }
 """Judge -> its class, imported when it is asked for."""
 
-CHATTING = ("yesno", "support", "rubric")
+ANSWER_JUDGES: dict[str, str] = {
+    "llmeval": "nuggeteval.judges.llm:LLMEvalJudge",
+    "groundedness": "nuggeteval.judges.llm:GroundednessJudge",
+}
+"""Judges of whole answers, which are not judged against a bank of nuggets -> their classes."""
+
+CHATTING = ("yesno", "support", "rubric", *ANSWER_JUDGES)
 """Judges that ask a language model."""
 
 
@@ -82,11 +119,12 @@ def make(
     model: str | None = None,
     per_call: int | None = None,
     rating: bool = False,
+    words: int | None = None,
 ) -> Judge:
     """A judge by name.
 
     Args:
-        name: a key of :data:`TABLE`.
+        name: a key of :data:`TABLE` or :data:`ANSWER_JUDGES`.
         view: what it will judge; thresholds depend on it.
         texts: of the nuggets of the bank.
         threshold: least score that is a yes; None for the judge's own.
@@ -95,25 +133,22 @@ def make(
         per_call: nuggets in one question to a language model, for yesno (1) and support (10).
         rating: grades 0 to 5, floor(5 score + 0.5), for the lexical and hybrid judges.
         model: a folder or a name on the Hugging Face hub, for the nli judge.
+        words: first words of each document that the groundedness judge is shown; None for its own number.
 
     Raises:
         UnknownNameError: no such judge.
-        ParameterError: an impossible threshold, no model, a judge that takes no threshold, votes or model.
+        ParameterError: an impossible threshold, no model, a judge that takes no threshold, votes, model or words, or
+            a view that it does not judge.
         MissingDependencyError: an extra that is not installed.
     """
-    judge = lookup(TABLE, name, "judge")
-    made: Judge
+    judge = lookup({**TABLE, **ANSWER_JUDGES}, name, "judge")
+    if name in ANSWER_JUDGES and view != "responses":
+        raise ParameterError(f"the {name} judge judges whole responses, no {view}")
+    if words is not None and name != "groundedness":
+        raise ParameterError(f"the {name} judge reads no documents: words are for groundedness")
     if name in CHATTING:
-        if chat is None:
-            raise ParameterError(f"the {name} judge asks a language model: --model NAME (and --base-url URL) names it")
-        if threshold is not None:
-            raise ParameterError(f"the {name} judge gives grades, no scores: it has no threshold")
-        if per_call is not None and name not in LISTING:
-            raise ParameterError(f"the {name} judge is asked about one nugget at a time")
-        if per_call is not None and per_call > 1:
-            judge = lookup(LISTING, name, "judge")
-        made = judge(chat, prompt, votes, per_call)
-        return made
+        return _chatting(judge, name, threshold, chat, votes, prompt, per_call, words)
+    made: Judge
     if per_call is not None:
         raise ParameterError(f"the {name} judge asks no language model: there are no calls")
     if prompt is not None:
@@ -129,3 +164,26 @@ def make(
         raise ParameterError(f"the {name} judge gives no ratings; {', '.join(RATING)} do")
     wrapped: Judge = lookup(_RATED, "rated", "judge")(made)
     return wrapped
+
+
+def _chatting(
+    judge: Any,
+    name: str,
+    threshold: float | None,
+    chat: Chat | None,
+    votes: int,
+    prompt: str | None,
+    per_call: int | None,
+    words: int | None,
+) -> Judge:
+    """A judge that asks a language model; its class, or the one for lists of nuggets, is called."""
+    if chat is None:
+        raise ParameterError(f"the {name} judge asks a language model: --model NAME (and --base-url URL) names it")
+    if threshold is not None:
+        raise ParameterError(f"the {name} judge gives grades, no scores: it has no threshold")
+    if per_call is not None and name not in LISTING:
+        raise ParameterError(f"the {name} judge is asked about one nugget at a time")
+    if per_call is not None and per_call > 1:
+        judge = lookup(LISTING, name, "judge")
+    made: Judge = judge(chat, prompt, votes, per_call, **({} if words is None else {"words": words}))
+    return made

@@ -1,4 +1,8 @@
-"""Language models as judges: yes or no, support of a list of nuggets, a rubric from 0 to 5."""
+"""Language models as judges: yes or no, support of a list of nuggets, a rubric from 0 to 5, whole answers.
+
+What other questions to a model share with them is public: how a prompt is checked, and what a reply without a verdict
+means.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +17,29 @@ from nuggeteval.data import Scale
 from nuggeteval.errors import ParameterError
 from nuggeteval.judges import Item, Verdict
 from nuggeteval.replies import LABELS, YES_NO, is_refusal, parse_labels, parse_rating, parse_yes_no
+from nuggeteval.text import fill, squeezed
 
-__all__ = ["Estimate", "RubricJudge", "SupportJudge", "YesNoJudge", "YesNoListJudge"]
+__all__ = [
+    "ATTEMPTS",
+    "CHARACTERS_PER_TOKEN",
+    "Estimate",
+    "GroundednessJudge",
+    "LLMEvalJudge",
+    "RubricJudge",
+    "SupportJudge",
+    "YesNoJudge",
+    "YesNoListJudge",
+    "check_fields",
+    "is_final",
+    "read_own_prompt",
+    "reason_of",
+]
 
 ATTEMPTS = 3
 """Times that a question is asked, where the reply holds no verdict."""
 
-_CHARACTERS_PER_TOKEN = 4
+CHARACTERS_PER_TOKEN = 4
+"""Rule of thumb for estimates."""
 
 
 class Estimate(NamedTuple):
@@ -56,19 +76,15 @@ class LlmJudge:
     name = ""
     file = ""
     scale = Scale(1)
-    fields = ("{unit}", "{nugget}")
+    fields: Sequence[str] = ("{unit}", "{nugget}")
     batch = 1
     parse: Callable[[str], int | None]
 
     def __init__(self, chat: Chat, prompt: str | None = None, votes: int = 1, per_call: int | None = None) -> None:
         self._chat, self._votes = chat, votes
         self._per_call = self.batch if per_call is None else per_call
-        self._prompt = prompt or files("nuggeteval.judges").joinpath(f"prompts/{self.file or self.name}.txt").read_text(
-            "utf-8"
-        )
-        missing = [name for name in self.fields if name not in self._prompt]
-        if missing:
-            raise ParameterError(f"the prompt of the {self.name} judge lacks {', '.join(missing)}")
+        self._prompt = prompt or read_own_prompt(self.file or self.name)
+        check_fields(self._prompt, self.fields, f"the {self.name} judge")
         for what, value in (("votes", votes), ("nuggets a call", self._per_call)):
             if value < 1:
                 raise ParameterError(f"{what} must be at least 1 (got {value})")
@@ -89,7 +105,7 @@ class LlmJudge:
         questions = self._questions(items, range(len(items)), 0, 0)
         characters = sum(len(text) for question in questions for _, text in question.request.messages)
         calls = len(questions) * self._votes
-        tokens_in = self._votes * characters // _CHARACTERS_PER_TOKEN
+        tokens_in = self._votes * characters // CHARACTERS_PER_TOKEN
         return Estimate(calls, tokens_in, calls * self._chat.settings.max_tokens)
 
     def __call__(self, items: Sequence[Item]) -> Iterator[tuple[int, Verdict]]:
@@ -109,10 +125,10 @@ class LlmJudge:
                 for place, index in enumerate(question.items):
                     if place in grades:
                         yield index, Verdict(None, grades[place], "", reply.text, vote)
-                    elif attempt + 1 < ATTEMPTS and not _is_final(reply):
+                    elif attempt + 1 < ATTEMPTS and not is_final(reply):
                         left.append(index)
                     else:
-                        yield index, Verdict(None, None, _reason(reply), reply.text, vote)
+                        yield index, Verdict(None, None, reason_of(reply), reply.text, vote)
             if not left:
                 return
 
@@ -125,12 +141,12 @@ class LlmJudge:
         for unit, members in by_unit.items():
             for begin in range(0, len(members), self._per_call):
                 part = tuple(members[begin : begin + self._per_call])
-                text = self._fill(unit, [items[index].nugget for index in part])
+                text = self._fill(unit, [items[index] for index in part])
                 questions.append(_Question(part, Request((("user", text),), vote, attempt)))
         return questions
 
-    def _fill(self, unit: str, nuggets: Sequence[str]) -> str:
-        return _replace(self._prompt, {"{unit}": unit, "{nugget}": nuggets[0]})
+    def _fill(self, unit: str, items: Sequence[Item]) -> str:
+        return fill(self._prompt, {"unit": unit, "nugget": items[0].nugget})
 
     def _grades(self, reply: Reply, question: _Question) -> dict[int, int]:
         """Grade of each item of a question that the reply has a verdict on."""
@@ -139,31 +155,29 @@ class LlmJudge:
         return {} if grade is None else {0: grade}
 
 
-def _replace(prompt: str, values: Mapping[str, str]) -> str:
-    """Fill a prompt in one pass, so that braces in texts are left alone."""
-    parts = [prompt]
-    for name, value in values.items():
-        parts = [piece for part in parts for piece in _split_keep(part, name, value)]
-    return "".join(part.removeprefix("\0") for part in parts)
+def read_own_prompt(name: str) -> str:
+    """A prompt that comes with the package, by its name."""
+    return files("nuggeteval.judges").joinpath(f"prompts/{name}.txt").read_text("utf-8")
 
 
-def _split_keep(part: str, name: str, value: str) -> list[str]:
-    """A part of the prompt with a field filled in; filled parts (marked by NUL) are not looked at again."""
-    if part.startswith("\0"):
-        return [part]
-    pieces = part.split(name)
-    filled = [pieces[0]]
-    for piece in pieces[1:]:
-        filled += [f"\0{value}", piece]
-    return filled
+def check_fields(prompt: str, fields: Sequence[str], whose: str) -> None:
+    """Refuse a prompt that leaves out what it is to ask about.
+
+    Raises:
+        ParameterError: naming the fields that it lacks.
+    """
+    missing = [name for name in fields if name not in prompt]
+    if missing:
+        raise ParameterError(f"the prompt of {whose} lacks {', '.join(missing)}")
 
 
-def _is_final(reply: Reply) -> bool:
+def is_final(reply: Reply) -> bool:
     """Whether asking again cannot help: a refusal, a filter, a length, an error that was tried already."""
     return bool(reply.reason) or reply.finish in ("length", "content_filter") or is_refusal(reply.text)
 
 
-def _reason(reply: Reply) -> str:
+def reason_of(reply: Reply) -> str:
+    """Why a reply holds no verdict."""
     if reply.reason:
         return reply.reason
     if reply.finish in ("length", "content_filter"):
@@ -186,6 +200,53 @@ class RubricJudge(LlmJudge):
     parse = staticmethod(parse_rating)
 
 
+class LLMEvalJudge(LlmJudge):
+    """Whether a response gives what the gold answer to the question says, yes or no (LLMEval of BERGEN and CONE-RAG).
+
+    The nugget is the gold answer; the question of each item is shown too.
+    """
+
+    name = "llmeval"
+    fields = ("{question}", "{unit}", "{nugget}")
+    needs_question = True
+    parse = staticmethod(parse_yes_no)
+
+    def _fill(self, unit: str, items: Sequence[Item]) -> str:
+        return fill(self._prompt, {"question": items[0].question, "unit": unit, "nugget": items[0].nugget})
+
+
+class GroundednessJudge(LlmJudge):
+    """Whether the passages that a response cites say everything that it says: grade 1 = grounded.
+
+    The nugget is the text of the passages. TREC iKAT 2023 asks the reverse, whether the response has information that
+    is not in the passages; here yes and 1 are good, so that a mean is the share of grounded responses. A prompt of
+    one's own must ask in this direction too.
+
+    Args:
+        words: first words of each passage that are shown.
+        chat, prompt, votes, per_call: as for all judges by language model.
+
+    Raises:
+        ParameterError: as for these; no word at all.
+    """
+
+    name = "groundedness"
+    fields = ("{unit}", "{sources}")
+    parse = staticmethod(parse_yes_no)
+
+    def __init__(
+        self, chat: Chat, prompt: str | None = None, votes: int = 1, per_call: int | None = None, words: int = 300
+    ) -> None:
+        super().__init__(chat, prompt, votes, per_call)
+        if words < 1:
+            raise ParameterError(f"words must be at least 1 (got {words})")
+        self.words = words
+        self.params = {**self.params, "words": words}
+
+    def _fill(self, unit: str, items: Sequence[Item]) -> str:
+        return fill(self._prompt, {"unit": unit, "sources": items[0].nugget})
+
+
 class ListJudge(LlmJudge):
     """Several nuggets of one unit a call; those that a reply leaves out are asked again."""
 
@@ -193,10 +254,10 @@ class ListJudge(LlmJudge):
     batch = 10
     labels: Mapping[str, int]
 
-    def _fill(self, unit: str, nuggets: Sequence[str]) -> str:
-        numbered = "\n".join(f"{number}. {' '.join(text.split())}" for number, text in enumerate(nuggets, start=1))
+    def _fill(self, unit: str, items: Sequence[Item]) -> str:
+        numbered = "\n".join(f"{number}. {squeezed(item.nugget)}" for number, item in enumerate(items, start=1))
         prompt = self._prompt.replace("{{", "{").replace("}}", "}")
-        return _replace(prompt, {"{unit}": unit, "{nuggets}": numbered})
+        return fill(prompt, {"unit": unit, "nuggets": numbered})
 
     def _grades(self, reply: Reply, question: _Question) -> dict[int, int]:
         return {} if reply.reason else parse_labels(reply.text, len(question.items), self.labels)

@@ -70,7 +70,7 @@ class NliJudge:
 
     def __call__(self, items: Sequence[Item]) -> Iterator[tuple[int, Verdict]]:
         """Judge items, batch by batch, in the order in which the model has them."""
-        for index, probability in self._model.entailment(items):
+        for index, probability in self._model.entailment([(item.unit, item.nugget) for item in items]):
             yield index, self._verdict(probability)
 
     def _verdict(self, probability: float) -> Verdict:

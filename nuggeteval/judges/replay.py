@@ -7,7 +7,7 @@ from typing import Any
 
 from nuggeteval.data import Judgment, Scale
 from nuggeteval.errors import DataError
-from nuggeteval.judges import Item, Verdict
+from nuggeteval.judges import PAIR_DIGITS, Item, Verdict
 from nuggeteval.text import hash_of_texts
 
 __all__ = ["ReplayJudge"]
@@ -15,6 +15,8 @@ __all__ = ["ReplayJudge"]
 
 class ReplayJudge:
     """Verdicts by the hash of the texts that they were given on; pairs that nobody judged fail.
+
+    So do pairs that were judged under several questions: nobody says which of them is meant.
 
     Args:
         judgments: with hashes of their texts; of several votes the first counts.
@@ -32,18 +34,24 @@ class ReplayJudge:
             raise DataError(f"{source}: judgments to replay are on one scale (got {len(scales)})")
         self.scale = scales.pop()
         self._known: dict[str, Judgment] = {}
+        self._ambiguous: set[str] = set()
         for judgment, _ in judgments:
             if not judgment.texts:
                 raise DataError(f"{source}: judgments without hashes of their texts can be scored, but not replayed")
             if judgment.vote == 0:
-                self._known.setdefault(judgment.texts, judgment)
+                pair = judgment.texts[:PAIR_DIGITS]
+                if self._known.setdefault(pair, judgment).texts != judgment.texts:
+                    self._ambiguous.add(pair)
         self.params: Mapping[str, Any] = {"of": source, "by": "+".join(sorted({j.judge for j, _ in judgments}))}
 
     def __call__(self, items: Sequence[Item]) -> Iterator[tuple[int, Verdict]]:
         """Say again what is known, in the order of the items."""
         for index, item in enumerate(items):
-            known = self._known.get(hash_of_texts(item.unit, item.nugget))
-            if known is None:
+            pair = hash_of_texts(item.unit, item.nugget)
+            known = self._known.get(pair)
+            if pair in self._ambiguous:
+                yield index, Verdict(None, None, "judged under several questions")
+            elif known is None:
                 yield index, Verdict(None, None, "not among the judgments that are replayed")
             else:
                 yield index, Verdict(known.score, known.grade, known.reason, known.raw)
