@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from nuggeteval.chat import Chat
 from nuggeteval.data import Answer, Document
@@ -32,11 +32,14 @@ from nuggeteval.version import __version__
 __all__ = [
     "CROSS_ENCODER",
     "Answers",
+    "Gathered",
+    "Keep",
     "Models",
     "Origin",
     "Topic",
     "answer_all",
     "gather_all",
+    "inputs_digest",
     "load_models",
     "questions_of",
 ]
@@ -54,6 +57,21 @@ class Topic(NamedTuple):
     id: str
     query: str
     documents: Sequence[Document]
+
+
+class Keep(Protocol):
+    """Where evidence is kept."""
+
+    def known(self, name: str, topic: Topic) -> Evidence | None:
+        """The evidence of a variant for a topic, if it is there."""
+
+    def write(self, name: str, topic: Topic, stages: Gathering) -> None:
+        """Keep what the stages made."""
+
+
+def inputs_digest(topic: Topic) -> str:
+    """A hash of a query and the documents that it may use."""
+    return digest([topic.query, *map(list, topic.documents)])
 
 
 class Answers(NamedTuple):
@@ -200,7 +218,7 @@ def gather_all(
     variants: Mapping[str, Variant],
     tools: Tools,
     dialect: Dialect = UNICODE,
-    keep: Callable[[str, str, Gathering], None] | None = None,
+    keep: Keep | None = None,
     show: Callable[[int, int], None] | None = None,
 ) -> Gathered:
     """The evidence of every variant for every topic.
@@ -210,7 +228,7 @@ def gather_all(
         variants: by name.
         tools: models and the citation prior.
         dialect: how texts are taken apart.
-        keep: called with (variant, topic, stages) once the evidence is there.
+        keep: where evidence is kept, and what an earlier call made is found.
         show: called with (topics that are done, all of them).
 
     Raises:
@@ -221,9 +239,10 @@ def gather_all(
     for number, topic in enumerate(topics, start=1):
         stages = Gathering(topic.query, topic.documents, library, tools)
         for name, variant in variants.items():
-            found[name].append(stages.evidence(variant))
-            if keep:
-                keep(name, topic.id, stages)
+            known = keep.known(name, topic) if keep else None
+            found[name].append(known or stages.evidence(variant))
+            if keep and known is None:
+                keep.write(name, topic, stages)
         library.release(one.id for one in topic.documents)
         if show:
             show(number, len(topics))
@@ -315,7 +334,7 @@ def _as_answer(
         "variant": name,
         "configuration": options,
         "configuration_sha256": digest(options),
-        "inputs_sha256": digest([topic.query, *map(list, topic.documents)]),
+        "inputs_sha256": inputs_digest(topic),
         **origin.tools,
         **({"fallbacks": list(fallbacks)} if fallbacks else {}),
     }

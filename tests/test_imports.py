@@ -27,7 +27,7 @@ RANKS = {
     "leaderboards": 9, "metaevaluation": 9, "scoring": 9, "units": 9, "judging": 9, "rag": 9, "panel": 9,
     "turns": 10, "generators": 10,
     "reports": 11, "pipeline": 11,
-    "options": 12, "overview": 12,
+    "options": 12, "overview": 12, "keeping": 12,
     "cli": 13,
     "__init__": 14, "__main__": 14,
 }  # fmt: skip

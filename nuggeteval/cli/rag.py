@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +22,27 @@ from nuggeteval.cli import (
 )
 from nuggeteval.data import Answer, Document
 from nuggeteval.errors import DataError, ParameterError, listed
-from nuggeteval.files import json_line
 from nuggeteval.formats.answers import write_answers
 from nuggeteval.formats.candidates import read_candidates
 from nuggeteval.formats.documents import TEXTS, availability, read_collection
 from nuggeteval.formats.metadata import write_ir_metadata
 from nuggeteval.formats.topics import read_queries
-from nuggeteval.generators.answering import answer_prompt, estimate
-from nuggeteval.generators.rag import BASELINES, VARIANTS, Gathering, Variant, configuration, with_settings
-from nuggeteval.pipeline import CROSS_ENCODER, Answers, Origin, Topic, answer_all, gather_all, load_models, questions_of
-from nuggeteval.rag import REFERENCE, UNICODE
+from nuggeteval.generators.answering import Question, answer_prompt, estimate
+from nuggeteval.generators.rag import BASELINES, VARIANTS, Variant, configuration, with_settings
+from nuggeteval.keeping import KeptEvidence
+from nuggeteval.pipeline import (
+    CROSS_ENCODER,
+    Answers,
+    Gathered,
+    Models,
+    Origin,
+    Topic,
+    answer_all,
+    gather_all,
+    load_models,
+    questions_of,
+)
+from nuggeteval.rag import REFERENCE, UNICODE, Dialect
 from nuggeteval.registry import lookup
 
 __all__ = ["add_arguments", "run"]
@@ -59,6 +70,8 @@ records of the queries or in a file of their own, which may be a TREC run. Nothi
 semantic and topic-shift need the extra embedded, or with --encoder full the extra minilm. The minilm variants rank
 sentences by a cross-encoder, which no package has: a folder or a name on the hub, and the extra minilm; --reranker
 maxsim takes late interaction of the embedded encoder instead, and the answers say so.
+
+With --keep, evidence is kept as it comes and read again: a call that was killed goes on where it was.
 
 --reference keeps the faults of the released code: passages longer than they may be, ASCII alone, sentences dropped for
 a dash or a curly quote.
@@ -98,39 +111,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Gather evidence, answer, write."""
-    variants = _variants(options)
-    paths = _paths(options, list(variants))
-    tags = {name: checked_tag(options.tag if options.tag is not None else name) for name in variants}
+    named = _variants(options)
+    paths = _paths(options, list(named))
+    tags = {name: checked_tag(options.tag if options.tag is not None else name) for name in named}
     chat = None if options.extractive else make_chat(options)
     prompt = read_prompt(options)
     answer_prompt(prompt)
-    dialect = REFERENCE if options.reference else UNICODE
-    variants = {name: _answered_by(variant, chat) for name, variant in variants.items()}
     topics = _topics(options)
-    full = (options.encoder or ("full" if options.reference else "small")) == "full"
-    models = load_models(variants, full, options.reranker, options.citations, options.allow_fallback)
-    for message in () if options.quiet else models.notes:
-        note(f"warning: {message}")
-    with ExitStack() as stack:
-        show, keep = progress_bar("queries", options.quiet), _keeper(options, models.variants, stack)
-        gathered = gather_all(topics, models.variants, models.tools, dialect, keep, show)
+    models = _models(options, {name: _answered_by(variant, chat) for name, variant in named.items()})
+    variants, dialect = models.variants, REFERENCE if options.reference else UNICODE
+    gathered = _gathered(options, topics, models, dialect)
     if options.dry_run:
-        if chat is not None:
-            note(
-                f"dry run, nobody was asked; {estimate(questions_of(topics, models.variants, gathered), chat, prompt)}"
-            )
+        _foretell(chat, questions_of(topics, variants, gathered), prompt, len(variants) * len(topics))
         return 0
     origin = Origin(tags, options.team, {**_tools(options, chat), **models.names}, models.fallbacks)
     asked = progress_bar("answers", options.quiet)
     fall_back = options.allow_fallback and not options.batch_out
-    made = answer_all(topics, models.variants, gathered, origin, chat, prompt, dialect, fall_back, asked)
+    made = answer_all(topics, variants, gathered, origin, chat, prompt, dialect, fall_back, asked)
     if in_batch(chat, options):
         return 0
     for name, answers in made.runs.items():
         write_answers(answers, paths[name])
         if options.ir_metadata:
-            _write_metadata(options, paths[name], tags[name], models.variants[name], origin)
+            _write_metadata(options, paths[name], tags[name], variants[name], origin)
     return _report(options, made, paths, chat)
+
+
+def _models(options: argparse.Namespace, variants: dict[str, Variant]) -> Models:
+    """The models that the variants need; what goes on without one of them is said."""
+    full = (options.encoder or ("full" if options.reference else "small")) == "full"
+    models = load_models(variants, full, options.reranker, options.citations, options.allow_fallback)
+    for message in () if options.quiet else models.notes:
+        note(f"warning: {message}")
+    return models
+
+
+def _gathered(options: argparse.Namespace, topics: list[Topic], models: Models, dialect: Dialect) -> Gathered:
+    """The evidence of all variants, what was kept included."""
+    show = progress_bar("queries", options.quiet)
+    with _kept(options, models, topics) as keep:
+        gathered = gather_all(topics, models.variants, models.tools, dialect, keep, show)
+    if keep and keep.read and not options.quiet:
+        note(f"{keep.read} of {len(topics) * len(gathered)} pieces of evidence were in {options.keep} already")
+    return gathered
+
+
+def _foretell(chat: Chat | None, questions: Sequence[Question], prompt: str | None, number: int) -> None:
+    """What a call without --dry-run would take."""
+    asked = "" if chat is None else f"; {estimate(questions, chat, prompt)}"
+    note(f"dry run, nobody was asked and nothing written; {number} answers{asked}")
 
 
 # --- what is asked for ------------------------------------------------------------------------------------------------
@@ -225,33 +254,15 @@ def _tools(options: argparse.Namespace, chat: Chat | None) -> dict[str, Any]:
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-def _keeper(
-    options: argparse.Namespace, variants: Mapping[str, Variant], stack: ExitStack
-) -> Callable[[str, str, Gathering], None] | None:
-    """What writes what the stages made to the folder that is kept: evidence by variant, passages by chunking."""
+def _kept(
+    options: argparse.Namespace, models: Models, topics: list[Topic]
+) -> AbstractContextManager[KeptEvidence | None]:
+    """The folder that evidence is kept in, if one is named."""
     if not options.keep or options.dry_run:
-        return None
+        return nullcontext()
     folder = Path(options.keep) / "evidence"
     make_folder(folder)
-    names = dict.fromkeys([*variants, *(_passages_file(variant) for variant in variants.values())])
-    files = {name: stack.enter_context((folder / f"{name}.jsonl").open("w", encoding="utf-8")) for name in names}
-    written: set[tuple[str, str]] = set()
-
-    def write(name: str, topic: str, stages: Gathering) -> None:
-        variant = variants[name]
-        files[name].write(json_line({"topic": topic, **stages.stages(variant)}))
-        file = _passages_file(variant)
-        if (topic, file) not in written:
-            written.add((topic, file))
-            for passage in stages.passages(variant.chunking):
-                record = {"topic": topic, "id": passage.id, "doc_id": passage.document, "text": passage.text}
-                files[file].write(json_line(record))
-
-    return write
-
-
-def _passages_file(variant: Variant) -> str:
-    return f"passages-{variant.chunking.by}-{variant.chunking.words}"
+    return KeptEvidence(folder, models.variants, topics, {"reference": options.reference, **models.names})
 
 
 def _write_metadata(options: argparse.Namespace, path: str, tag: str, variant: Variant, origin: Origin) -> None:
