@@ -193,6 +193,8 @@ def _their_qrels(qrels: NuggetQrels, adhoc: str, rel: int) -> dict[str, dict[str
 def register() -> None:
     """Make our measures known to ir_measures, computed by our kernels.
 
+    Those of answers and those that need texts are not: ir_measures knows runs and qrels alone.
+
     New names (Cov, Recall_NtN, ...) become attributes of ``ir_measures``; the diversity measures that
     it has are computed by us from now on, before pyndeval, at any cutoff. Undefined values are left
     out of means. Calling it again changes nothing.
@@ -201,7 +203,7 @@ def register() -> None:
 
     if _PROVIDER in ir_measures.providers.registry:
         return
-    ours = [name for name in TABLE if name not in ir_measures.measures.registry and name != "num_undefined"]
+    ours = [name for name in TABLE if name not in ir_measures.measures.registry and _of_runs_alone(name)]
     for name in ours:
         measure = _declare(name)
         ir_measures.measures.register(measure)
@@ -211,6 +213,12 @@ def register() -> None:
     provider = ir_measures.providers.register(_provider(ours))
     pipeline = ir_measures.DefaultPipeline.providers
     pipeline.insert(pipeline.index(ir_measures.providers.registry["pyndeval"]), provider)
+
+
+def _of_runs_alone(name: str) -> bool:
+    """Whether a measure takes runs and qrels, and neither answers, nor texts, nor the other measures."""
+    record = record_of(name)
+    return name != "num_undefined" and not record.takes_answers and "documents" not in record.needs
 
 
 _PROVIDER = "nuggeteval"

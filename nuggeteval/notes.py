@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from nuggeteval.data import NuggetQrels, Scores
+from nuggeteval.data import Answer, NuggetQrels, Scores
 from nuggeteval.errors import listed
 from nuggeteval.measures import Bound
 from nuggeteval.policies import Policies
 from nuggeteval.ranking import Ranked
+from nuggeteval.references import AnswerInputs
 from nuggeteval.rows import BoolArray
 
-__all__ = ["run_notes", "table_notes", "undefined_notes"]
+__all__ = ["answer_notes", "outside_notes", "run_notes", "table_notes", "undefined_notes"]
 
 
 def table_notes(bound: Sequence[Bound], policies: Policies, qrels: NuggetQrels, rel: int) -> list[str]:
@@ -103,6 +104,61 @@ def run_notes(name: str, counted: BoolArray, ranked: Ranked, policies: Policies)
 def _example_units(ranked: Ranked) -> str:
     theirs = ranked.qrels.unit_ids[0] if len(ranked.qrels.unit_ids) else "none"
     return f"units of the run are like {ranked.example!r}, units of the qrels like {theirs!r}"
+
+
+_OF_ALL = ("TFC1", "BERTScore", "BEM")
+"""How remarks begin that are on all runs."""
+
+_WHAT = {
+    "gold": "gold answer",
+    "qrels": "judged document",
+    "queries": "query",
+    "candidates": "candidate",
+    "reference": "answer of the reference run",
+    "support": "judged support",
+}
+
+
+def outside_notes(bound: Sequence[Bound], needs: Iterable[str], inputs: AnswerInputs) -> Iterator[str]:
+    """Which answered topics an input does not have, given the measures and the inputs whose topics they have."""
+    for need in needs:
+        known = set(inputs.topics(need))
+        others = [topic for topic in inputs.pool if topic not in known]
+        if others:
+            measures = ", ".join(dict.fromkeys(m.measure.name for m in bound if need in m.record.needs))
+            what = f"have no {_WHAT[need]} and are in no mean of {measures}"
+            yield f"{len(others)} answered topics {what}: {listed(others)}"
+
+
+def answer_notes(
+    run: str,
+    answers: Mapping[str, Answer],
+    bound: Sequence[Bound],
+    topics: Mapping[str, Sequence[str]],
+    inputs: AnswerInputs,
+    policies: Policies,
+) -> Iterator[str]:
+    """What is worth knowing about the answers of a run.
+
+    Args:
+        run: its name.
+        answers: its answers, by topic.
+        bound: the measures.
+        topics: input -> its topics that are averaged.
+        inputs: what answers are scored against.
+        policies: which topics.
+    """
+    for need, averaged in topics.items():
+        missing = [topic for topic in averaged if topic not in answers]
+        if missing and policies.topics == "run":
+            yield f"{run}: {len(missing)} topics have no answer and are in no mean (--topics run)"
+        elif missing:
+            count = "are empty responses of the pool" if need == "queries" else "count 0"
+            yield f"{run}: {len(missing)} of {len(averaged)} topics have no answer and {count}: {listed(missing)}"
+    for measure in bound:
+        if measure.record.remarks is not None:
+            remarks = measure.record.remarks(answers, inputs, **measure.arguments)
+            yield from (remark if remark.startswith(_OF_ALL) else f"{run}: {remark}" for remark in remarks)
 
 
 def undefined_notes(scores: Scores) -> list[str]:

@@ -8,28 +8,34 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from nuggeteval.against import Chosen, answer_files_of, choose, read_inputs, scores_answers
 from nuggeteval.boards import Board, read_boards
 from nuggeteval.data import ORDERS, VIEWS, Answer, Judgment, NuggetBank, NuggetQrels, Run, Scale, Scores
 from nuggeteval.errors import FormatError, ParameterError
 from nuggeteval.files import read_bytes
 from nuggeteval.formats.answers import read_answers
+from nuggeteval.formats.documents import read_documents
 from nuggeteval.formats.irds import PREFIX, read_irds_qrels
 from nuggeteval.formats.judgments import as_nugget_qrels, read_judgments
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.formats.topics import is_topics, read_statements, read_strata
 from nuggeteval.formats.trec import read_qrels, read_run
+from nuggeteval.grammar import Measure
 from nuggeteval.ids import decode
 from nuggeteval.judging import check_texts, unjudged_notes
 from nuggeteval.leaderboards import Method
+from nuggeteval.measures import TABLE, bind, record_of
 from nuggeteval.policies import ADHOC, ON_FAILED, TOPICS, UNDEFINED, Policies
+from nuggeteval.responses import evaluate_answers
 from nuggeteval.rows import DUPLICATES
 from nuggeteval.scoring import Inputs, evaluate, group_by_view, join_measures
 from nuggeteval.stats.significance import CORRECTIONS, TESTS
-from nuggeteval.units import runs_of, units_of
+from nuggeteval.text import pieces
+from nuggeteval.units import pool_of, runs_of, units_of
 
 __all__ = [
     "Scored",
@@ -173,6 +179,7 @@ def share(text: str) -> float:
 _DEFAULTS = {
     "judgments": None, "rel": None, "bank": None, "view": None, "topics": None, "undefined": "skip",
     "on_failed": "zero", "order": "score", "duplicates": "error", "adhoc": "max", "depth": None, "judged_only": False,
+    "documents": None,
 }  # fmt: skip
 
 
@@ -183,7 +190,7 @@ def refuse_scoring(options: argparse.Namespace) -> None:
         ParameterError: naming them.
     """
     flags = {"rel": "-l", "topics": "--topics", "depth": "-M", "judged_only": "-J"}
-    given = [key for key, value in _DEFAULTS.items() if getattr(options, key) != value]
+    given = [key for key, value in _DEFAULTS.items() if getattr(options, key, value) != value]
     if given:
         named = ", ".join(flags.get(key, f"--{key.replace('_', '-')}") for key in given)
         raise ParameterError(f"{named}: for scoring runs against qrels; these files are read as scores")
@@ -205,8 +212,8 @@ def read_as_scores(files: Sequence[str]) -> Board:
 
 
 def names_runs(options: argparse.Namespace, files: Sequence[str]) -> bool:
-    """Whether files are qrels and runs (or answers with judgments) to be scored, rather than scores."""
-    if options.judgments or options.view == "statements" or files[0].startswith(PREFIX):
+    """Whether files are qrels and runs, or answers, to be scored, rather than scores."""
+    if scores_answers(options) or options.view == "statements" or files[0].startswith(PREFIX):
         return True
     if len(files) < 2 or any(name.startswith("published:") for name in files):
         return False
@@ -228,7 +235,7 @@ def scored(
 
     Args:
         options: those of :func:`add_scoring_options`.
-        first: qrels; with judgments the first file of answers.
+        first: qrels; the first file of answers where answers are scored.
         rest: runs, or more answers.
         progress: called with each run once it is scored.
         official: the measures where none is named, unless answers are scored.
@@ -238,28 +245,84 @@ def scored(
     """
     bank = read_bank(options.bank) if options.bank else None
     policies = policies_of(options)
-    if options.judgments:
+    if scores_answers(options, measures=True):
         found = _scored_answers(options, [first, *rest], bank, policies)
     elif options.view == "statements" and is_topics(first):
         found = _scored_statements(options, first, rest, policies)
     else:
-        qrels = _read_qrels(first, options.duplicates)
-        inputs = Inputs(qrels, _runs(rest, options.duplicates), bank)
-        scores = evaluate(options.measure or [official], inputs, policies, progress)
-        view = policies.view or qrels.view or "documents"
-        found = Scored(scores, {view: qrels if bank is None else qrels.with_bank(bank)}, bank)
+        found = _scored_runs(options, first, rest, bank, progress, official)
     return replace(found, scores=found.scores.with_strata(read_strata(options.by))) if options.by else found
+
+
+def _scored_runs(
+    options: argparse.Namespace,
+    first: str,
+    paths: Sequence[str],
+    bank: NuggetBank | None,
+    progress: Callable[[Run], None] | None,
+    official: str,
+) -> Scored:
+    """Runs against qrels."""
+    qrels = _read_qrels(first, options.duplicates)
+    chosen = choose(options.measure or [official], options, answers=False)
+    policies = policies_of(options)
+    runs: Iterable[Run] = _runs(paths, options.duplicates)
+    lengths = None
+    if any(_needs_documents(measure) for measure in chosen.units):
+        runs = list(runs)
+        lengths = _lengths(options, qrels, runs, chosen.units)
+    scores = evaluate(chosen.units, Inputs(qrels, runs, bank, lengths), policies, progress)
+    view = policies.view or qrels.view or "documents"
+    scores = replace(scores, notes=(*chosen.notes, *scores.notes))
+    return Scored(scores, {view: qrels if bank is None else qrels.with_bank(bank)}, bank)
+
+
+def _needs_documents(measure: Measure) -> bool:
+    return measure.name in TABLE and "documents" in record_of(measure.name).needs
+
+
+def _lengths(
+    options: argparse.Namespace, qrels: NuggetQrels, runs: Sequence[Run], measures: Iterable[Measure]
+) -> dict[str, int]:
+    """Words of the documents that matter: the first of each run, to the deepest cutoff, and all that carry nuggets."""
+    cutoffs = [bind(measure).arguments["cutoff"] for measure in measures if _needs_documents(measure)]
+    # Of the judged units alone, the first of a run can stand anywhere.
+    depth = None if None in cutoffs or options.judged_only else max(cutoffs)
+    wanted = {unit for units in pool_of(runs, depth).values() for unit in units}
+    wanted.update(qrels.unit_ids[unit] for unit in qrels.unit[qrels.grade > 0].tolist())
+    paths = [options.documents] if isinstance(options.documents, str) else options.documents
+    return {unit: len(pieces(text)) for unit, text in read_documents(paths, wanted).items()}
 
 
 def _scored_answers(
     options: argparse.Namespace, paths: Sequence[str], bank: NuggetBank | None, policies: Policies
 ) -> Scored:
-    """The measures of answers from judgments, each measure on the view that it takes."""
-    if bank is None:
+    """The measures of answers: against reference texts and documents, and from judgments."""
+    default = "longeval" if any(answer_files_of(options)) else "cone"
+    chosen = choose(options.measure or [default], options, answers=True)
+    if chosen.units and bank is None:
         raise ParameterError("judgments are scored against a bank, which says what there is to find: --bank FILE")
     answers = read_answers(list(paths))
+    parts = [evaluate_answers(chosen.answers, answers, read_inputs(options), policies)] if chosen.answers else []
+    if bank is None or not chosen.units:
+        found = Scored(join_measures(parts), {}, bank, answers)
+    else:
+        found = _scored_judgments(options, chosen, answers, bank, policies)
+        found = replace(found, scores=join_measures([*parts, found.scores]))
+    return replace(found, scores=_as_asked(found.scores, chosen))
+
+
+def _as_asked(scores: Scores, chosen: Chosen) -> Scores:
+    """Scores with their measures in the order in which they were asked for."""
+    return replace(scores.of_measures(chosen.names), notes=(*chosen.notes, *scores.notes))
+
+
+def _scored_judgments(
+    options: argparse.Namespace, chosen: Chosen, answers: list[Answer], bank: NuggetBank, policies: Policies
+) -> Scored:
+    """The measures of answers from judgments, each measure on the view that it takes."""
     records = read_judgments(options.judgments)
-    by_view = group_by_view(options.measure or ["cone"], {judgment.view for judgment, _ in records}, options.view)
+    by_view = group_by_view(chosen.units, {judgment.view for judgment, _ in records}, options.view)
     parts, tables = [], {}
     for view, measures in by_view.items():
         qrels = as_nugget_qrels(records, view, options.judgments)

@@ -6,16 +6,18 @@ rank each run once, feed the ranking to every kernel, say what was left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nuggeteval.data import NuggetBank, NuggetQrels, Run, Scores
-from nuggeteval.errors import DataError, ParameterError
+from nuggeteval.data import NuggetBank, NuggetQrels, Run, Scores, join_scores
+from nuggeteval.errors import DataError, ParameterError, listed
 from nuggeteval.grammar import Measure
-from nuggeteval.measures import TABLE, Bound, bind, expand_names, record_of
+from nuggeteval.ids import topic_order
+from nuggeteval.measures import TABLE, Bound, as_measures, bind, record_of
 from nuggeteval.notes import run_notes, table_notes, undefined_notes
 from nuggeteval.policies import Policies
 from nuggeteval.ranking import Ranked, no_common_topic, rank
@@ -23,9 +25,9 @@ from nuggeteval.rows import BoolArray, FloatArray
 from nuggeteval.version import __version__
 
 if TYPE_CHECKING:
-    from nuggeteval.bridge import Theirs
+    from nuggeteval.bridge import TheirRun, Theirs
 
-__all__ = ["Inputs", "as_measures", "evaluate", "group_by_view", "join_measures"]
+__all__ = ["Inputs", "evaluate", "group_by_view", "join_measures"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Inputs:
         qrels: the table.
         runs: runs without repeated units; an iterator is read one run at a time.
         bank: declares the nuggets of each topic: denominators, importance, weights.
+        lengths: unit -> words of its text, for measures that need documents; only units that matter need be there.
 
     Raises:
         ParameterError: something else was given for one of them.
@@ -44,6 +47,7 @@ class Inputs:
     qrels: NuggetQrels
     runs: Iterable[Run]
     bank: NuggetBank | None = None
+    lengths: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.qrels, NuggetQrels):
@@ -56,29 +60,15 @@ class Inputs:
             raise ParameterError(f"runs must be runs, as read_run gives (got {type(self.runs).__name__})")
 
 
-def as_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
-    """Measures from text, our measures or those of ir_measures, without repetitions.
-
-    Raises:
-        ParameterError: a text that is no measure.
-    """
-    # A measure of ir_measures can be indexed, and so looks like a sequence.
-    if isinstance(measures, str | Measure) or hasattr(measures, "SUPPORTED_PARAMS"):
-        measures = [measures]
-    found: list[Measure] = []
-    for measure in measures:
-        found += [measure] if isinstance(measure, Measure) else expand_names(str(measure))
-    if not found:
-        raise ParameterError("no measure to compute")
-    return list({str(measure): measure for measure in found}.values())
-
-
 def _bind_all(measures: Sequence[Measure], policies: Policies, rel: int) -> list[Bound | Theirs]:
     """Check every measure before anything is computed, and fill in what the policies say.
 
     Raises:
         UnknownNameError, ParameterError, MissingDependencyError: a measure that cannot be computed.
     """
+    for measure in measures:
+        if measure.name in TABLE and record_of(measure.name).takes_answers:
+            raise ParameterError(f"{measure} takes answers, not ranked units: evaluate_answers computes it")
     return [
         bind(measure, policies.rel, rel, policies.adhoc, policies.judged_only)
         if measure.name in TABLE
@@ -118,6 +108,8 @@ def evaluate(
     if not isinstance(inputs, Inputs):
         raise ParameterError(f"inputs must be Inputs(qrels, runs, bank) (got {type(inputs).__name__})")
     qrels = inputs.qrels if inputs.bank is None else inputs.qrels.with_bank(inputs.bank)
+    if inputs.lengths is not None:
+        qrels = qrels.with_lengths(inputs.lengths)
     rel = policies.rel if policies.rel is not None else qrels.scale.rel
     bound = _bind_all(as_measures(measures), policies, rel)
     ours = [measure for measure in bound if isinstance(measure, Bound)]
@@ -135,7 +127,7 @@ def evaluate(
         name = _unique_name(ranked.name, [row.name for row in rows])
         if name != ranked.name:
             notes.append(f"{run.source or 'a run'} has the tag {ranked.name} of an earlier run; it is shown as {name}")
-        values, undefined = _run_values(bound, run, ranked, policies)
+        values, undefined = _run_values(bound, run, ranked, policies, inputs.lengths)
         row = _Row(
             name=name,
             values=values,
@@ -184,24 +176,35 @@ def group_by_view(measures: Iterable[Any], views: Iterable[str], view: str | Non
 
 
 def join_measures(parts: Sequence[Scores]) -> Scores:
-    """The same runs and topics, measured by several tables (one a view), as one.
+    """The same runs, measured by several tables (one a view), as one.
+
+    Where topics differ the union of all is kept; a measure has no value, and is in no mean, for topics that its own
+    table does not have.
 
     Raises:
-        DataError: runs or topics differ.
+        DataError: runs differ.
     """
     first = parts[0]
     for part in parts[1:]:
-        if (part.runs, part.topics) != (first.runs, first.topics):
-            raise DataError("scores of different runs or topics cannot be joined")
+        if part.runs != first.runs:
+            raise DataError(f"scores of different runs cannot be joined: {listed(first.runs)}, and {listed(part.runs)}")
+    if len(parts) == 1:
+        return first
+    joined = join_scores(parts)
+    signature = "|".join(dict.fromkeys(field for part in parts for field in part.signature.split("|")))
+    return replace(_by_topic(joined), signature=signature)
+
+
+def _by_topic(scores: Scores) -> Scores:
+    """The same scores with their topics in order."""
+    topics = topic_order(scores.topics)
+    place = [scores.topics.index(topic) for topic in topics]
     return replace(
-        first,
-        measures=tuple(measure for part in parts for measure in part.measures),
-        values=np.concatenate([part.values for part in parts], axis=2),
-        present=np.concatenate([part.present for part in parts], axis=2),
-        summed=frozenset().union(*(part.summed for part in parts)),
-        weights={name: weight for part in parts for name, weight in part.weights.items()},
-        signature="|".join(dict.fromkeys(field for part in parts for field in part.signature.split("|"))),
-        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        scores,
+        topics=tuple(topics),
+        values=scores.values[:, place],
+        present=scores.present[:, place],
+        weights={name: weights[:, place] for name, weights in scores.weights.items()},
     )
 
 
@@ -264,26 +267,51 @@ def _not_failed(policies: Policies, qrels: NuggetQrels) -> BoolArray:
 
 
 def _run_values(
-    bound: Sequence[Bound | Theirs], run: Run, ranked: Ranked, policies: Policies
+    bound: Sequence[Bound | Theirs],
+    run: Run,
+    ranked: Ranked,
+    policies: Policies,
+    lengths: Mapping[str, int] | None,
 ) -> tuple[FloatArray, BoolArray]:
     """Values of one run, shape (T, measures), and the topics in which one was undefined, shape (T,)."""
     columns = []
     their_run = None
     for measure in bound:
-        if isinstance(measure, Bound):
+        if isinstance(measure, Bound) and "documents" not in measure.record.needs:
             columns.append(measure.values(ranked))
             continue
         if their_run is None:
             from nuggeteval.bridge import as_their_run
 
             their_run = as_their_run(run, ranked.qrels, policies.order, policies.depth, policies.judged_only)
-        columns.append(measure.values(ranked.qrels, their_run))
+        if isinstance(measure, Bound):
+            words = _words_shown(measure, their_run, len(ranked.qrels.topics), lengths or {})
+            columns.append(measure.values(ranked, words=words))
+        else:
+            columns.append(measure.values(ranked.qrels, their_run))
     values = np.stack(columns, axis=1)
     # num_undefined depends on the values of all other measures.
     own = np.array([measure.measure.name == "num_undefined" for measure in bound])
     undefined = np.count_nonzero(np.isnan(values[:, ~own]), axis=1) > 0
     values[:, own] = undefined[:, None]
     return np.nan_to_num(values, nan=0.0) if policies.undefined == "zero" else values, undefined
+
+
+def _words_shown(measure: Bound, run: TheirRun, topics: int, lengths: Mapping[str, int]) -> FloatArray:
+    """Words of the units that a run has in each topic down to the cutoff of a measure, shape (T,).
+
+    Raises:
+        DataError: units whose length nobody knows.
+    """
+    words = np.zeros(topics)
+    unknown = []
+    for number, ranking in run.items():
+        shown = list(islice(ranking, measure.arguments["cutoff"]))
+        unknown += [unit for unit in shown if unit not in lengths]
+        words[int(number) - 1] = sum(lengths.get(unit, 0) for unit in shown)
+    if unknown:
+        raise DataError(f"{measure.name} needs the texts of units: --documents FILE has none of {listed(unknown)}")
+    return words
 
 
 def _unique_name(name: str, taken: Sequence[str]) -> str:

@@ -21,11 +21,11 @@ RANKS = {
     "columns": 4, "records": 4, "policies": 4,
     "text": 4, "stats": 4, "published": 4, "chat": 4, "replies": 4, "models": 4,
     "formats": 5, "idf": 5, "comparisons": 5,
-    "ranking": 6, "ratings": 6,
+    "ranking": 6, "ratings": 6, "references": 6,
     "measures": 7, "judges": 7,
     "bridge": 8, "notes": 8, "validate": 8, "extract": 8, "dedup": 8, "boards": 8, "aggregation": 8,
-    "leaderboards": 9, "metaevaluation": 9, "scoring": 9, "units": 9, "judging": 9, "rag": 9, "panel": 9,
-    "turns": 10, "generators": 10,
+    "leaderboards": 9, "metaevaluation": 9, "scoring": 9, "responses": 9, "units": 9, "judging": 9, "rag": 9, "panel": 9,
+    "turns": 10, "generators": 10, "against": 10,
     "reports": 11, "pipeline": 11,
     "options": 12, "overview": 12, "keeping": 12,
     "cli": 13,
@@ -50,6 +50,7 @@ DOORS = {
     "ir_datasets": {"formats.irds"},
     "zstandard": {"files"},
     "snowballstemmer": {"text"},
+    "nltk": {"measures.rouge"},
 }
 
 MODULES = sorted(PACKAGE.rglob("*.py"))

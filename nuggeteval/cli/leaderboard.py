@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from nuggeteval.against import add_answer_options, answer_files_of
 from nuggeteval.boards import Board, pick_measures
 from nuggeteval.cli import note, run_counter, write_lines
 from nuggeteval.data import Scores
@@ -35,6 +36,7 @@ examples:
   nuggeteval leaderboard --test randomisation --baseline BM25 --correction bh QRELS RUN...
   nuggeteval leaderboard --by strata.tsv --groups teams.tsv --format markdown QRELS RUN...
   nuggeteval leaderboard --judgments judgments.jsonl --bank BANK.jsonl ANSWERS...
+  nuggeteval leaderboard -m longeval --gold GOLD.jsonl --qrels QRELS --sort ROUGE_L ANSWERS...
   nuggeteval leaderboard -m ndcg_cut_5 *.trec_eval.txt
   nuggeteval leaderboard --format latex --sort Recall_NtN:human published:ikat2024
 
@@ -49,11 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "%(prog)s [OPTION...] QRELS RUN...\n       %(prog)s [OPTION...] SCORES...\n"
         "       %(prog)s [OPTION...] published:NAME\n"
-        "       %(prog)s --judgments FILE --bank BANK [OPTION...] ANSWERS..."
+        "       %(prog)s --judgments FILE --bank BANK [OPTION...] ANSWERS...\n"
+        "       %(prog)s --gold FILE | --qrels FILE | ... [OPTION...] ANSWERS..."
     )
     parser.epilog = _EXAMPLES
     add = parser.add_argument
-    add("files", metavar="FILE", nargs="+", help="qrels and runs, or files of scores, or published:NAME")
+    add("files", metavar="FILE", nargs="+", help="qrels and runs, or answers, or files of scores, or published:NAME")
     add_ranking_options(parser)
     add("--format", choices=(*RENDERERS, *_EXACT), default="text", help="tsv and jsonl are exact (text)")
     add("-q", "--by-topic", action="store_true", help="rows of topics too, in tsv and jsonl")
@@ -61,11 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--places", type=whole(0, 20), default=4, metavar="N", help="decimals (4)")
     add("-o", "--out", metavar="FILE", help="write there instead of stdout")
     add_scoring_options(parser)
+    add_answer_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Rank, print notes and signature on stderr, the leaderboard on stdout."""
-    check_stdin((*options.files, options.bank, options.judgments, options.groups))
+    check_stdin((*options.files, options.bank, options.judgments, options.groups, *answer_files_of(options)))
     board = _board(options)
     groups = read_groups(options.groups) if options.groups else None
     ranking = build_ranking(board, method_of(options), groups)

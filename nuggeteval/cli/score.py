@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
+from nuggeteval.against import add_answer_options, answer_files_of, scores_answers
 from nuggeteval.cli import note, run_counter, write_lines
 from nuggeteval.data import Scores
 from nuggeteval.errors import ParameterError
@@ -23,6 +24,10 @@ examples:
   nuggeteval score -m Recall_NtN,Precision_NtN NTN.qrels RUN...
   nuggeteval -q -c -l 2 -m ndcg_cut.5 -m P.20 -m map QRELS RUN
   nuggeteval score --judgments judgments.jsonl --bank BANK.jsonl -m cone -q ANSWERS...
+  nuggeteval score -m longeval --gold GOLD.jsonl --qrels QRELS --queries Q.jsonl --reference-run BEST.jsonl ANSWERS...
+  nuggeteval score -m P_cited,R_cited --qrels QRELS --candidates CANDIDATES -q ANSWERS
+  nuggeteval score -m 'ROUGE_L(variant="rouge")' --gold GOLD.jsonl ANSWERS...
+  nuggeteval score -m Density@10 -l 3 QRELS RUN... --documents D.jsonl
   nuggeteval score --view statements IKAT-TOPICS.json IKAT-RUN.json...
   nuggeteval score -m official --by strata.tsv QRELS RUN...
   zcat RUN.gz | nuggeteval --format markdown QRELS -
@@ -35,13 +40,16 @@ qrels from ir_datasets. 'nuggeteval measures' lists the measures.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.usage = (
-        "%(prog)s [OPTION...] QRELS RUN...\n       %(prog)s --judgments FILE --bank BANK [OPTION...] ANSWERS..."
+        "%(prog)s [OPTION...] QRELS RUN...\n"
+        "       %(prog)s --judgments FILE --bank BANK [OPTION...] ANSWERS...\n"
+        "       %(prog)s --gold FILE | --qrels FILE | ... [OPTION...] ANSWERS..."
     )
     parser.epilog = _EXAMPLES
     add = parser.add_argument
-    add("qrels", metavar="QRELS", help="nugget qrels (topic nugget unit grade), or irds:ID")
-    add("runs", metavar="RUN", nargs="*", help="TREC runs (topic Q0 unit rank score tag)")
+    add("qrels", metavar="QRELS", help="nugget qrels (topic nugget unit grade), or irds:ID; or the first ANSWERS")
+    add("runs", metavar="RUN", nargs="*", help="TREC runs (topic Q0 unit rank score tag); or more ANSWERS")
     add_scoring_options(parser)
+    add_answer_options(parser)
     add("-q", "--by-topic", action="store_true", help="print every topic")
     add("-n", "--no-summary", action="store_true", help="no 'all' row")
     formats = (*LAYOUTS, *RENDERERS)
@@ -65,11 +73,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_usage(options: argparse.Namespace) -> None:
-    if not options.runs and not options.judgments:
+    if not options.runs and not scores_answers(options, measures=True):
         raise ParameterError("there is no run: nuggeteval QRELS RUN..., or --judgments FILE --bank BANK ANSWERS...")
     if options.no_summary and not options.by_topic:
         raise ParameterError("-n (no summary) without -q (by topic) leaves nothing to print")
-    check_stdin((options.qrels, options.bank, options.judgments, *options.runs))
+    check_stdin((options.qrels, options.bank, options.judgments, *answer_files_of(options), *options.runs))
     if options.format == "trec_eval" and len(options.runs) > 1:
         raise ParameterError("trec_eval's layout has no column for the run: score one run, or choose another --format")
 

@@ -149,6 +149,7 @@ class NuggetQrels:
         ignored_rows: rows for nuggets that the bank does not have.
         failed: judgments that failed, of each topic, shape (T,).
         score: raw scores of the judge beside the grades, shape (R,); None in qrels, which have none.
+        length: words of each unit, -1 where its text is not known, shape (U,); None where no texts were read.
         judge: who made the grades, where a judgments file says so.
         digest: SHA-256 of the source.
     """
@@ -169,6 +170,7 @@ class NuggetQrels:
     ignored_rows: int = 0
     failed: IntArray | None = None
     score: FloatArray | None = None
+    length: IntArray | None = None
     judge: str = ""
     digest: str = ""
     notes: tuple[str, ...] = ()
@@ -319,6 +321,14 @@ class NuggetQrels:
             ignored_rows=int(np.count_nonzero(~kept)),
             failed=failed,
         )
+
+    def with_lengths(self, lengths: Mapping[str, int]) -> NuggetQrels:
+        """The same judgments with the number of words of each unit.
+
+        Args:
+            lengths: unit -> words of its text; it need not have all.
+        """
+        return replace(self, length=np.array([lengths.get(unit, -1) for unit in self.unit_ids], dtype=np.int64))
 
     def _no_common_nugget(self, bank: NuggetBank) -> str:
         topic, nugget_id = self.topics[self.nugget_topic[0]], self.nugget_ids[0]

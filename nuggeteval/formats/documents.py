@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 
 from nuggeteval.data import Document
 from nuggeteval.errors import FormatError
@@ -18,15 +19,19 @@ TEXTS = ("fullText", "full_text", "text", "contents", "segment", "body", "abstra
 
 
 def read_collection(
-    paths: Iterable[str], wanted: Collection[str] | None = None, fields: Sequence[str] = TEXTS
+    paths: Iterable[str],
+    wanted: Collection[str] | None = None,
+    fields: Sequence[str] = TEXTS,
+    to_the_end: bool = False,
 ) -> dict[str, Document]:
     """Read documents; reading ends when all that are wanted are there.
 
     Args:
         paths: files of records (JSON lines, JSON, CSV, TSV) or folders of them: an id (docid, doc_id, _id, id, docno or
             paper_id), a title, a date, texts.
-        wanted: ids; other documents are not kept. None for all.
+        wanted: distinct ids; other documents are not kept. None for all.
         fields: where the text is looked for; the first that is not empty counts, else the title.
+        to_the_end: read on when all are there, so that one that comes again with another text is found.
 
     Returns:
         id -> document, for those that are there and have a text, in the order of the files.
@@ -35,20 +40,14 @@ def read_collection(
         FormatError: naming file and line: no id, no field for a text, a document twice with different texts.
     """
     found: dict[str, Document] = {}
-    missing = None if wanted is None else set(wanted)
-    for path in paths:
-        if missing is not None and not missing:
+    for record in chain.from_iterable(map(records_of, paths)):
+        document = _document(record, fields)
+        if wanted is not None and document.id not in wanted:
+            continue
+        if found.setdefault(document.id, document).text != document.text:
+            raise FormatError(record.path, f"document {document.id!r} twice, with different texts", record.line)
+        if wanted is not None and not to_the_end and len(found) == len(wanted):
             break
-        for record in records_of(path):
-            document = _document(record, fields)
-            if wanted is not None and document.id not in wanted:
-                continue
-            if found.setdefault(document.id, document).text != document.text:
-                raise FormatError(record.path, f"document {document.id!r} twice, with different texts", record.line)
-            if missing is not None:
-                missing.discard(document.id)
-                if not missing:
-                    break
     return found
 
 
@@ -64,7 +63,7 @@ def read_documents(paths: Iterable[str], wanted: Collection[str] | None = None) 
     Raises:
         FormatError: as :func:`read_collection`.
     """
-    documents = read_collection(paths, wanted).values()
+    documents = read_collection(paths, wanted, to_the_end=True).values()
     return {one.id: f"{one.title}\n{one.text}" if one.title not in ("", one.text) else one.text for one in documents}
 
 

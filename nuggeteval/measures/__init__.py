@@ -2,18 +2,23 @@
 
 A record says everything about a measure but what the data are: its kernel, its parameters, what it
 means and who defined it, so that ``nuggeteval measures`` cannot drift from the code. A kernel takes
-a :class:`~nuggeteval.ranking.Ranked` run and its parameters and returns one value a topic.
+a :class:`~nuggeteval.ranking.Ranked` run and its parameters and returns one value a topic; one whose
+record needs ``answers`` takes the answers of a run by topic, an
+:class:`~nuggeteval.references.AnswerInputs` and its parameters, and returns the values by topic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from nuggeteval.data import Answer
 from nuggeteval.errors import ParameterError, UnknownNameError, shorten
 from nuggeteval.grammar import Measure, parse, parse_trec, split
+from nuggeteval.measures.names import ALIASES, NICKNAMES, TABLE, TREC_NAMES
 from nuggeteval.ranking import Ranked
+from nuggeteval.references import AnswerInputs
 from nuggeteval.registry import load, suggestion
 from nuggeteval.rows import FloatArray
 
@@ -25,6 +30,7 @@ __all__ = [
     "Bound",
     "Param",
     "Record",
+    "as_measures",
     "bind",
     "direction_of",
     "expand_names",
@@ -33,6 +39,9 @@ __all__ = [
     "name_of",
     "record_of",
 ]
+
+
+_DEEPEST = 10**8
 
 
 @dataclass(frozen=True)
@@ -77,6 +86,11 @@ def integer(default: int | None, meaning: str, follows: str = "") -> Param:
     return Param(default, meaning, lambda value: _is_int(value) and value >= 1, "an integer of at least 1", follows)
 
 
+def text(default: str | None, meaning: str) -> Param:
+    """A parameter that is a text, for example a path in quotes."""
+    return Param(default, meaning, lambda value: isinstance(value, str) and bool(value.strip()), "a text in quotes")
+
+
 REL = integer(None, "least grade that counts; by default that of --rel, else 1 or what the judge's scale says", "rel")
 JUDGED_ONLY = Param(
     False, "leave unjudged units out of the ranking first", lambda value: isinstance(value, bool), "True or False"
@@ -95,10 +109,13 @@ class Record:
         params: by name.
         cutoff: ``required``, ``optional`` or ``none``.
         views: what its units may be; empty for any.
-        needs: what it needs beside qrels and a run: ``bank``.
+        needs: what it needs beside qrels and a run: ``bank``, ``judgments``, ``documents``; of a kernel that takes
+            answers ``answers`` and then fields of the inputs, the topics being those of the first.
         oracle: the program whose values it equals, if one computes it.
         summed: its aggregate is the sum over topics, not the mean.
         micro: kernel of the weights that make the mean a pooled one, where ``avg="micro"``.
+        remarks: of a kernel that takes answers: (answers, inputs, **params) -> what a reader should know of them.
+        stamp: of a kernel that takes answers: (inputs, **params) -> what its values depend on, for signatures.
         higher_is_better: None for counts, which have no direction.
     """
 
@@ -112,94 +129,14 @@ class Record:
     oracle: str = ""
     summed: bool = False
     micro: Callable[..., Any] | None = None
+    remarks: Callable[..., Iterable[str]] | None = None
+    stamp: Callable[..., str] | None = None
     higher_is_better: bool | None = True
 
-
-TABLE: dict[str, str] = {
-    **dict.fromkeys(("num_q", "num_missing", "num_undefined", "num_failed", "NumQ"), "counts"),
-    **dict.fromkeys(("NumRet", "NumRel", "NumRelRet"), "adhoc"),
-    **dict.fromkeys(("AP", "Rprec", "RR", "P", "R", "Success", "Judged", "nDCG"), "adhoc"),
-    **dict.fromkeys(("alpha_nDCG", "alpha_DCG", "Cov", "StRecall"), "novelty"),
-    **dict.fromkeys(("nERR_IA", "ERR_IA", "nNRBP", "NRBP", "AP_IA", "P_IA"), "novelty"),
-    **dict.fromkeys(("Recall_NtN", "Precision_NtN", "F1_NtN", "Recall_NtR", "Precision_NtR"), "nuggets"),
-    **dict.fromkeys(("nugget_coverage", "avg_grade", "avg_score", "max_grade", "covered_count"), "nuggets"),
-    **dict.fromkeys(("A", "A_strict", "V", "V_strict", "W", "W_strict"), "nuggets"),
-}
-"""Measure -> module of this rack whose ``RECORDS`` hold it."""
-
-ALIASES: dict[str, str] = {
-    "MAP": "AP",
-    "MRR": "RR",
-    "RPrec": "Rprec",
-    "Precision": "P",
-    "Recall": "R",
-    "NDCG": "nDCG",
-    "α_nDCG": "alpha_nDCG",
-    "α_DCG": "alpha_DCG",
-    "alpha-nDCG": "alpha_nDCG",
-    "alpha-DCG": "alpha_DCG",
-    "coverage": "Cov",
-    "Coverage": "Cov",
-    "MAP_IA": "AP_IA",
-    "MAP-IA": "AP_IA",
-    "P-IA": "P_IA",
-    "ERR-IA": "ERR_IA",
-    "nERR-IA": "nERR_IA",
-    "strec": "StRecall",
-}
-
-NICKNAMES: dict[str, tuple[str, ...]] = {
-    "official": ("num_q", "AP", "P@10", "nDCG@5", "alpha_nDCG@10", "Cov@10", "StRecall@10"),
-    "novelty": (
-        "alpha_nDCG@20",
-        "Cov@20",
-        "StRecall@20",
-        "nERR_IA@20",
-        "ERR_IA@20",
-        "nNRBP",
-        "NRBP",
-        "AP_IA",
-        "P_IA@20",
-    ),
-    "lancer": ("P@10", "nDCG@10", "alpha_nDCG@10", "Cov@10"),
-    "ikat": ("nDCG@5", "P@20", "R@20", "R@1000", "AP"),
-    "cone": ("Precision_NtN", "Recall_NtN", "Recall_NtR"),
-    "longeval": ("nugget_coverage", "avg_grade", "max_grade", "covered_count"),
-    "autonuggetizer": ("V_strict", "V", "W_strict", "W", "A_strict", "A"),
-    "all_trec": (
-        *("num_q", "num_ret", "num_rel", "num_rel_ret", "map", "Rprec", "bpref", "recip_rank", "infAP"),
-        *("iprec_at_recall", "P", "recall", "ndcg", "ndcg_cut", "map_cut", "success", "set_P", "set_recall", "set_F"),
-    ),
-}
-"""Sets of measures that go by one name."""
-
-_DEEPEST = 10**8
-_TREC_CUTOFFS = ("5", "10", "15", "20", "30", "100", "200", "500", "1000")
-TREC_NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "num_ret": ("NumRet", ()),
-    "num_rel": ("NumRel", ()),
-    "num_rel_ret": ("NumRelRet", ()),
-    "map": ("AP", ()),
-    "Rprec": ("Rprec", ()),
-    "bpref": ("Bpref", ()),
-    "recip_rank": ("RR", ()),
-    "infAP": ("infAP", ()),
-    "ndcg": ("nDCG", ()),
-    "set_P": ("SetP", ()),
-    "set_recall": ("SetR", ()),
-    "set_F": ("SetF", ()),
-    "set_map": ("SetAP", ()),
-    "P": ("P", _TREC_CUTOFFS),
-    "recall": ("R", _TREC_CUTOFFS),
-    "ndcg_cut": ("nDCG", _TREC_CUTOFFS),
-    "map_cut": ("AP", _TREC_CUTOFFS),
-    "success": ("Success", ("1", "5", "10")),
-    "iprec_at_recall": (
-        "IPrec",
-        ("0.00", "0.10", "0.20", "0.30", "0.40", "0.50", "0.60", "0.70", "0.80", "0.90", "1.00"),
-    ),
-}
-"""trec_eval's measure -> (ours, the cutoffs that it has where none are given)."""
+    @property
+    def takes_answers(self) -> bool:
+        """Whether its kernel takes answers, not ranked units."""
+        return "answers" in self.needs
 
 
 def __getattr__(name: str) -> Any:
@@ -269,6 +206,23 @@ def expand_names(text: str) -> list[Measure]:
     return measures
 
 
+def as_measures(measures: str | Measure | Iterable[Any]) -> list[Measure]:
+    """Measures from text, our measures or those of ir_measures, without repetitions.
+
+    Raises:
+        ParameterError: a text that is no measure.
+    """
+    # A measure of ir_measures can be indexed, and so looks like a sequence.
+    if isinstance(measures, str | Measure) or hasattr(measures, "SUPPORTED_PARAMS"):
+        measures = [measures]
+    found: list[Measure] = []
+    for measure in measures:
+        found += [measure] if isinstance(measure, Measure) else expand_names(str(measure))
+    if not found:
+        raise ParameterError("no measure to compute")
+    return list({str(measure): measure for measure in found}.values())
+
+
 def _canonical(measure: Measure) -> Measure:
     return replace(measure, name=ALIASES.get(measure.name, measure.name))
 
@@ -323,9 +277,19 @@ class Bound:
         """Whether its aggregate is a sum."""
         return self.record.summed
 
-    def values(self, ranked: Ranked) -> FloatArray:
-        """Its value for every topic of the table, NaN where undefined, shape (T,)."""
-        values: FloatArray = self.record.kernel(self._view(ranked), **self.arguments)
+    def values(self, ranked: Ranked, **more: FloatArray) -> FloatArray:
+        """Its value for every topic of the table, NaN where undefined, shape (T,).
+
+        Args:
+            ranked: the run.
+            more: what the kernel takes beside the ranking, where the record needs ``documents``.
+        """
+        values: FloatArray = self.record.kernel(self._view(ranked), **self.arguments, **more)
+        return values
+
+    def values_of(self, answers: Mapping[str, Answer], inputs: AnswerInputs) -> Mapping[str, float]:
+        """Its value for every topic that is answered, NaN where undefined, where the record takes answers."""
+        values: Mapping[str, float] = self.record.kernel(answers, inputs, **self.arguments)
         return values
 
     def _view(self, ranked: Ranked) -> Ranked:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nuggeteval.data import NuggetQrels
+from nuggeteval.errors import DataError, listed
 from nuggeteval.measures import JUDGED_ONLY, REL, WEIGHTS, Param, Record, probability
 from nuggeteval.ranking import Pairs, Ranked
 from nuggeteval.rows import FloatArray, IntArray, changes, ratio, sum_by
@@ -26,6 +27,7 @@ __all__ = [
     "alpha_dcg",
     "alpha_ndcg",
     "coverage",
+    "density",
     "greedy_ideal",
     "novelty_gain",
     "novelty_gains",
@@ -177,6 +179,38 @@ def coverage(ranked: Ranked, cutoff: int | None, rel: int, weights: str) -> Floa
     return ranked.defined(ratio(_covered(ranked, cutoff, rel, weight), declared))
 
 
+def density(ranked: Ranked, cutoff: int | None, rel: int, words: FloatArray) -> FloatArray:
+    """Coverage a word, over that of the least set that covers all that can be, to the power of 0.5, shape (T,).
+
+    Args:
+        ranked: a run.
+        cutoff: ranks that are looked at; None for all.
+        rel: least grade that counts.
+        words: of the units that the run has in each topic down to the cutoff, judged or not, shape (T,).
+
+    Raises:
+        DataError: the lengths of units that the covering set has are not known.
+    """
+    qrels = ranked.qrels
+    weight = np.ones(len(qrels.nugget_ids))
+    best = qrels.memo(("covering words", rel), lambda: _covering_words(qrels, rel))
+    shown = ratio(_covered(ranked, cutoff, rel, weight), words)
+    return ranked.defined(np.sqrt(ratio(shown, ratio(_supported(qrels, rel, weight), best))))
+
+
+def _covering_words(qrels: NuggetQrels, rel: int) -> FloatArray:
+    """Words of the greedy covering set of each topic: units by their new nuggets, until none is new, shape (T,)."""
+    most = int(qrels.declared.max(initial=0))
+    units, gains = greedy_ideal(qrels, 1.0, rel, np.ones(len(qrels.nugget_ids)), most)
+    taken = units[gains.value > 0]
+    length = np.full(len(qrels.unit_ids), -1) if qrels.length is None else qrels.length
+    unknown = taken[length[taken] < 0]
+    if len(unknown):
+        names = [qrels.unit_ids[unit] for unit in unknown.tolist()]
+        raise DataError(f"Density needs the texts of judged units: --documents FILE has none of {listed(names)}")
+    return sum_by(qrels.unit_topic[taken], len(qrels.topics), length[taken])
+
+
 def _supported(qrels: NuggetQrels, rel: int, weight: FloatArray) -> FloatArray:
     """Weight of the nuggets that at least one judged unit carries, shape (T,)."""
     carried = np.bincount(qrels.positives(rel).nugget, minlength=len(weight)) > 0
@@ -305,6 +339,18 @@ RECORDS: dict[str, Record] = {
         _COMMON,
         cutoff="optional",
         oracle="pyndeval strec (k <= 20)",
+    ),
+    "Density": Record(
+        density,
+        "[ (Cov@k / words of the first k units) / (Cov / words of Z*) ]^0.5, Z* being the greedy covering set: judged "
+        "units by the number of nuggets that they add, until none is new, ties to the largest id. Above 1 where fewer "
+        "words cover as much. Words are runs between blanks, and characters of Han and Kana; CRUX counts the tokens of "
+        "Llama 3.1. It needs the texts of units.",
+        'Ju et al., "Controlled retrieval-augmented context evaluation for long-form RAG" (CRUX), 2025',
+        {"rel": REL},
+        cutoff="optional",
+        views=("documents",),
+        needs=("documents",),
     ),
     "nERR_IA": Record(
         nerr_ia,
