@@ -18,7 +18,7 @@ from nuggeteval.version import __version__
 if TYPE_CHECKING:
     from nuggeteval.boards import read_board, read_boards
     from nuggeteval.bridge import register
-    from nuggeteval.data import Leaderboard, Nugget, NuggetBank, NuggetQrels, Run, Scores
+    from nuggeteval.data import Answer, Leaderboard, Nugget, NuggetBank, NuggetQrels, Run, Scores
     from nuggeteval.errors import (
         DataError,
         FormatError,
@@ -28,17 +28,23 @@ if TYPE_CHECKING:
         ParameterError,
         UnknownNameError,
     )
+    from nuggeteval.formats.answers import read_answers, write_answers
+    from nuggeteval.formats.gold import read_gold
     from nuggeteval.formats.nuggets import read_bank, write_bank
     from nuggeteval.formats.scores import read_scores, write_scores
     from nuggeteval.formats.trec import read_qrels, read_run, write_qrels, write_run
     from nuggeteval.grammar import Measure
     from nuggeteval.grammar import parse as parse_measure
     from nuggeteval.policies import Policies
+    from nuggeteval.references import AnswerInputs
+    from nuggeteval.responses import evaluate_answers
     from nuggeteval.scoring import Inputs, evaluate
     from nuggeteval.stats.correlation import kendall_tau_b, rbo, spearman_rho, tau_ap_b
     from nuggeteval.validate import Problem, problems
 
 __all__ = [
+    "Answer",
+    "AnswerInputs",
     "DataError",
     "FormatError",
     "Inputs",
@@ -58,19 +64,23 @@ __all__ = [
     "UnknownNameError",
     "__version__",
     "evaluate",
+    "evaluate_answers",
     "kendall_tau_b",
     "parse_measure",
     "problems",
     "rbo",
+    "read_answers",
     "read_bank",
     "read_board",
     "read_boards",
+    "read_gold",
     "read_qrels",
     "read_run",
     "read_scores",
     "register",
     "spearman_rho",
     "tau_ap_b",
+    "write_answers",
     "write_bank",
     "write_qrels",
     "write_run",
@@ -78,6 +88,8 @@ __all__ = [
 ]
 
 _PUBLIC = {
+    "Answer": "data",
+    "AnswerInputs": "references",
     "DataError": "errors",
     "FormatError": "errors",
     "Inputs": "scoring",
@@ -96,19 +108,23 @@ _PUBLIC = {
     "Scores": "data",
     "UnknownNameError": "errors",
     "evaluate": "scoring",
+    "evaluate_answers": "responses",
     "kendall_tau_b": "stats.correlation",
     "parse_measure": "grammar:parse",
     "problems": "validate",
     "rbo": "stats.correlation",
+    "read_answers": "formats.answers",
     "read_bank": "formats.nuggets",
     "read_board": "boards",
     "read_boards": "boards",
+    "read_gold": "formats.gold",
     "read_qrels": "formats.trec",
     "read_run": "formats.trec",
     "read_scores": "formats.scores",
     "register": "bridge",
     "spearman_rho": "stats.correlation",
     "tau_ap_b": "stats.correlation",
+    "write_answers": "formats.answers",
     "write_bank": "formats.nuggets",
     "write_qrels": "formats.trec",
     "write_run": "formats.trec",

@@ -15,7 +15,7 @@ from pathlib import Path
 from nuggeteval.against import Chosen, answer_files_of, choose, read_inputs, scores_answers
 from nuggeteval.boards import Board, read_boards
 from nuggeteval.data import ORDERS, VIEWS, Answer, Judgment, NuggetBank, NuggetQrels, Run, Scale, Scores
-from nuggeteval.errors import FormatError, ParameterError
+from nuggeteval.errors import DataError, FormatError, ParameterError, listed
 from nuggeteval.files import read_bytes
 from nuggeteval.formats.answers import read_answers
 from nuggeteval.formats.documents import read_documents
@@ -26,7 +26,7 @@ from nuggeteval.formats.topics import is_topics, read_statements, read_strata
 from nuggeteval.formats.trec import read_qrels, read_run
 from nuggeteval.grammar import Measure
 from nuggeteval.ids import decode
-from nuggeteval.judging import check_texts, unjudged_notes
+from nuggeteval.judging import check_texts, sources_bank, unjudged_notes
 from nuggeteval.leaderboards import Method
 from nuggeteval.measures import TABLE, bind, record_of
 from nuggeteval.policies import ADHOC, ON_FAILED, TOPICS, UNDEFINED, Policies
@@ -54,6 +54,8 @@ __all__ = [
 
 
 _RUN_COLUMNS = 6
+_JUDGES = {"LLMEval": "llmeval", "groundedness": "groundedness"}
+"""Measure -> the judge that it is named for."""
 
 
 @dataclass(frozen=True)
@@ -300,9 +302,9 @@ def _scored_answers(
     """The measures of answers: against reference texts and documents, and from judgments."""
     default = "longeval" if any(answer_files_of(options)) else "cone"
     chosen = choose(options.measure or [default], options, answers=True)
-    if chosen.units and bank is None:
-        raise ParameterError("judgments are scored against a bank, which says what there is to find: --bank FILE")
     answers = read_answers(list(paths))
+    if chosen.units and bank is None:
+        bank = _without_bank(chosen.units, answers)
     parts = [evaluate_answers(chosen.answers, answers, read_inputs(options), policies)] if chosen.answers else []
     if bank is None or not chosen.units:
         found = Scored(join_measures(parts), {}, bank, answers)
@@ -310,6 +312,31 @@ def _scored_answers(
         found = _scored_judgments(options, chosen, answers, bank, policies)
         found = replace(found, scores=join_measures([*parts, found.scores]))
     return replace(found, scores=_as_asked(found.scores, chosen))
+
+
+def _without_bank(measures: Iterable[Measure], answers: Iterable[Answer]) -> NuggetBank:
+    """The bank of measures that need none of the user: that of what answers cite.
+
+    Raises:
+        ParameterError: a measure that needs one.
+    """
+    if all(measure.name in _JUDGES and "sources" in record_of(measure.name).needs for measure in measures):
+        return sources_bank(answers)
+    raise ParameterError("judgments are scored against a bank, which says what there is to find: --bank FILE")
+
+
+def _check_judges(measures: Iterable[Measure], judgments: Iterable[Judgment], path: str) -> None:
+    """Refuse to call the verdicts of one judge by the name of another.
+
+    Raises:
+        DataError: a measure that is named for a judge, and judgments of others.
+    """
+    judges = {judgment.judge for judgment in judgments}
+    for measure in measures:
+        wanted = _JUDGES.get(measure.name)
+        if wanted and judges != {wanted}:
+            theirs = listed(sorted(judges))
+            raise DataError(f"{measure} takes judgments of the {wanted} judge; {path} has those of {theirs}")
 
 
 def _as_asked(scores: Scores, chosen: Chosen) -> Scores:
@@ -329,6 +356,7 @@ def _scored_judgments(
         judged = [judgment for judgment, _ in records if judgment.view == view]
         units = list(units_of(answers, view))
         check_texts(judged, units, bank, options.judgments)
+        _check_judges(measures, judged, options.judgments)
         qrels = replace(qrels, notes=(*qrels.notes, *unjudged_notes(judged, units, bank, options.judgments)))
         parts.append(evaluate(measures, Inputs(qrels, runs_of(answers, view), bank), replace(policies, view=view)))
         tables[view] = qrels.with_bank(bank)

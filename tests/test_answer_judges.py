@@ -77,6 +77,31 @@ def test_questions_tell_equal_pairs_apart(llmeval, cli, tmp_path):
     assert scored.out.split() == ["A", "all", "Recall_NtR", "0.5000", "B", "all", "Recall_NtR", "0.5000"]
 
 
+def test_the_measures_that_are_named_for_these_judges(llmeval, grounded, cli, tmp_path):
+    llmeval(scripted({"opened": [{"content": "Yes."}], "closed": [{"content": "no"}]}))
+    arguments = ("score", "--judgments", tmp_path / "j", tmp_path / "said")
+    scored = cli(*arguments, "--bank", tmp_path / "gold", "-m", "LLMEval,Recall_NtR")
+    assert scored.out.split()[::4] == ["A", "A", "B", "B"]
+    assert scored.out.split()[3::4] == ["0.5000"] * 4
+    assert "--bank FILE" in cli(*arguments, "-m", "LLMEval").err
+    wrong = cli(*arguments, "-m", "groundedness")
+    assert (wrong.code, wrong.out) == (1, "")
+    assert "groundedness takes judgments of the groundedness judge" in wrong.err
+    assert "has those of llmeval" in wrong.err
+    (tmp_path / "j").unlink()
+    grounded(scripted({"S1": [{"content": "Yes"}], "half": [{"content": "No"}]}))
+    common = ("score", "--judgments", tmp_path / "j", tmp_path / "answers.jsonl")
+    # No bank is needed: A is grounded in one of two topics, B and C do not answer t2.
+    scored = cli(*common, "-m", "groundedness")
+    assert scored.out.split() == [
+        w for run, v in zip("ABC", ("0.5000", "0.0000", "0.0000"), strict=True) for w in (run, "all", "groundedness", v)
+    ]
+    qrels = tmp_path / "qrels"
+    qrels.write_text("t1 0 d1 1\nt2 0 d1 1\n")
+    scored = cli(*common, "-m", "groundedness,P_cited", "--qrels", qrels)
+    assert scored.out.split()[:8] == ["A", "all", "groundedness", "0.5000", "A", "all", "P_cited", "0.5000"]
+
+
 def test_what_was_judged_is_not_asked_again_but_other_questions_are_refused(llmeval, tmp_path):
     llmeval(lambda _: {"content": "yes"})
     before = (tmp_path / "j").read_bytes()

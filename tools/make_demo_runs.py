@@ -14,8 +14,8 @@ And reranked candidates of demo-keyword, by the lexical judge, without a languag
 - lancer-bound: the best reranking of the same candidates, given the qrels at rel 3.
 
 bm25.run is a first stage, and its ten best documents are the candidates of rag-*.jsonl: answers of variants of the
-LongEval pipeline, made of sentences of the documents without a language model, and rag.judgments.jsonl, where the lexical
-judge says which nuggets they carry.
+LongEval pipeline, made of sentences of the documents without a language model. In rag.judgments.jsonl the lexical judge
+says which nuggets they carry.
 """
 
 from __future__ import annotations

@@ -15,6 +15,12 @@ NTR = ["-mRecall_NtR(rel=2)", "-mautonuggetizer", "--bank=qrels/demo.bank.jsonl"
 TEXTS = ["--documents=qrels/demo.documents.jsonl", "--queries=qrels/demo.topics.jsonl"]
 TRACE = "--trace=runs/lancer-sum.trace.jsonl"
 SCORES = "{}/per-topic.tsv"
+RAG = [
+    "-mRecall_NtR,avg_score,P_cited(rel=2),R_cited(rel=2),citation_recall,citation_precision,citation_jaccard",
+    "-mROUGE_1,ROUGE_2,ROUGE_L,TFC1",
+    *("--bank=qrels/demo.bank.jsonl", "--gold=qrels/demo.gold.jsonl", "--qrels=qrels/demo.documents.qrels"),
+    *("--queries=qrels/demo.topics.jsonl", "--reference-run=runs/rag-whole.jsonl"),
+]
 MEASURES = "--measures=AP,nDCG@5,alpha_nDCG@10,Cov@10"
 
 REPORTS: dict[str, list[str]] = {
@@ -29,6 +35,7 @@ REPORTS: dict[str, list[str]] = {
     "lancer.md": ["leaderboard", "--format=markdown", "-m", "lancer", *DEMO, "runs/lancer-*.run"],
     "answers-ntn.md": ["score", "--format=markdown", "--by-topic", *NTN, "runs/answers-*.nuggets.run"],
     "answers-ntr.md": ["score", "--format=markdown", "--by-topic", *NTR, "runs/answers-*.responses.run"],
+    "rag.md": ["leaderboard", "--format=markdown", "--judgments=runs/rag.judgments.jsonl", *RAG, "runs/rag-*.jsonl"],
     "ikat2024-correlations.md": ["correlate", "--claims", "--format=markdown", "published:ikat2024"],
 }
 """File -> the command that makes it; later ones read what earlier ones wrote."""

@@ -79,7 +79,7 @@ def _full(name: str) -> Iterator[str]:
         ),
         "cutoff": record.cutoff,
         "units": ", ".join(record.views) or "any",
-        "needs": ", ".join(["qrels", "run", *record.needs]),
+        "needs": ", ".join(record.needs if record.takes_answers else ["qrels", "run", *record.needs]),
         "aggregate": "sum over topics" if record.summed else "mean over topics",
         "direction": better[record.higher_is_better],
         "equals": record.oracle,

@@ -13,6 +13,7 @@ TABLE: dict[str, str] = {
     **dict.fromkeys(("Recall_NtN", "Precision_NtN", "F1_NtN", "Recall_NtR", "Precision_NtR"), "nuggets"),
     **dict.fromkeys(("nugget_coverage", "avg_grade", "avg_score", "max_grade", "covered_count"), "nuggets"),
     **dict.fromkeys(("A", "A_strict", "V", "V_strict", "W", "W_strict"), "nuggets"),
+    **dict.fromkeys(("LLMEval", "groundedness"), "nuggets"),
     **dict.fromkeys(("ROUGE_1", "ROUGE_2", "ROUGE_L"), "rouge"),
     **dict.fromkeys(("BERTScore_P", "BERTScore_R", "BERTScore_F1", "BEM"), "similarity"),
     **dict.fromkeys(("P_cited", "R_cited"), "citations"),

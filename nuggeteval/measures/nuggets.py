@@ -198,6 +198,24 @@ RECORDS: dict[str, Record] = {
         views=("responses",),
         micro=_number_of_nuggets,
     ),
+    "LLMEval": Record(
+        nugget_recall,
+        "gold answers that the response gives, by a yes of the llmeval judge / gold answers of the topic; 0 for a "
+        "missing response.",
+        f"{_GOLD}, section 5 (a judge of BERGEN, Rau et al. 2024)",
+        {"rel": REL},
+        views=("responses",),
+        needs=("bank",),
+    ),
+    "groundedness": Record(
+        nugget_recall,
+        "share of the responses all of which is in the documents that they cite, by a yes of the groundedness judge; "
+        "0 for a missing response and for one that cites nothing.",
+        f"{_GOLD}, section 5 (TREC iKAT 2023)",
+        {"rel": REL},
+        views=("responses",),
+        needs=("sources",),
+    ),
     "Precision_NtR": Record(
         nugget_precision,
         "sentences of the response that capture at least one gold nugget / sentences. The paper defines recall alone "
