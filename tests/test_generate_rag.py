@@ -340,8 +340,10 @@ def test_an_encoder_that_is_not_there(cli, files, tmp_path, monkeypatch):
         (["--tag", "a b", "-o", "a"], "must not be empty or have white space"),
         (["-o", "no/where"], "there is no such folder"),
         (["--ir-metadata", "-o", "-"], "stdout has no place"),
-        (["--set", "sentences.by=bert", "-o", "a"], "unknown reranker of sentences 'bert'"),
-        (["--set", "selection.formula=printed", "-o", "a"], "the formula is one of"),
+        (["--set", "sentences.by=bert", "-o", "a"], "unknown sentences.by 'bert'"),
+        (["--set", "answer.by=model", "-o", "a"], "--model NAME or --extractive say who answers"),
+        (["--variant", "titles", "--set", "retrieval.terms=2", "-o", "a"], "no retrieval in titles"),
+        (["--set", "selection.formula=printed", "-o", "a"], "did you mean 'as-printed'"),
     ],
 )
 def test_what_is_refused(arguments, message, cli, files, tmp_path, monkeypatch):

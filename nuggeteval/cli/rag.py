@@ -166,11 +166,20 @@ def _foretell(chat: Chat | None, questions: Sequence[Question], prompt: str | No
 
 
 def _variants(options: argparse.Namespace) -> dict[str, Variant]:
-    """The variants that the options name, with the options of the stages that they set."""
+    """The variants that the options name, with the options of the stages that they set.
+
+    Raises:
+        UnknownNameError, ParameterError: no such variant, or an option that cannot be set or that none of them has.
+    """
     named = options.variant or ["default"]
     names = list(dict.fromkeys(one for name in named for one in (VARIANTS if name == "all" else [name])))
     known = {**VARIANTS, **BASELINES}
     found = {name: lookup(known, name, "variant") for name in names}
+    for setting in options.set:
+        if setting.startswith(("answer.by=model", "answer.by=extractive")):
+            raise ParameterError(f"--set {setting}: --model NAME or --extractive say who answers")
+        if setting.startswith("retrieval.") and all(variant.retrieval is None for variant in found.values()):
+            raise ParameterError(f"--set {setting}: no retrieval in {listed(names)}")
     return {name: with_settings(variant, options.set) for name, variant in found.items()}
 
 

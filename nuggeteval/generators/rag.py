@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 from nuggeteval.data import Document
 from nuggeteval.errors import ParameterError
 from nuggeteval.rag import UNICODE, Dialect, Evidence, Passage
-from nuggeteval.rag.evidence import Extraction, evidence_of
-from nuggeteval.rag.passages import Chunking, Encode, Split, passages_of, split
+from nuggeteval.rag.evidence import KINDS, Extraction, evidence_of
+from nuggeteval.rag.passages import CHUNKERS, Chunking, Encode, Split, passages_of, split
 from nuggeteval.rag.retrieval import Lexical, Retrieval, fuse, order_of, variants_of
-from nuggeteval.rag.selection import Scored, Selection, first_passages, rerank, select
-from nuggeteval.rag.sentences import Reranking, Score, rerank_sentences
+from nuggeteval.rag.selection import FORMULAS, Scored, Selection, first_passages, rerank, select
+from nuggeteval.rag.sentences import RERANKERS, Reranking, Score, rerank_sentences
 from nuggeteval.registry import lookup
 from nuggeteval.rows import FloatArray
 
@@ -70,6 +70,7 @@ class Variant(NamedTuple):
     answer: Answering = Answering()
 
 
+_WHOLE = Variant()
 _SEMANTIC, _SHIFT = Chunking("semantic"), Chunking("topic-shift")
 _MINILM = Reranking("cross-encoder")
 VARIANTS: dict[str, Variant] = {
@@ -108,11 +109,20 @@ _LEAST: dict[str, dict[str, float]] = {
 }
 
 
+_WORDS: dict[str, dict[str, Sequence[str]]] = {
+    "chunking": {"by": CHUNKERS},
+    "selection": {"formula": FORMULAS},
+    "evidence": {"by": KINDS},
+    "sentences": {"by": RERANKERS},
+    "answer": {"by": ANSWERS},
+}
+
+
 def with_settings(variant: Variant, settings: Iterable[str]) -> Variant:
     """A variant with other options of its stages, for ablation.
 
     Args:
-        variant: to begin with.
+        variant: to begin with. A stage that it does not have stays away.
         settings: ``stage.option=value``, ``none`` for an option that may be none; or ``retrieval=none``.
 
     Raises:
@@ -128,16 +138,22 @@ def with_settings(variant: Variant, settings: Iterable[str]) -> Variant:
             variant = variant._replace(retrieval=None)
             continue
         current = getattr(variant, stage)
-        current = Retrieval() if current is None else current
-        kind = lookup(get_type_hints(type(current)), option, f"option of the stage {stage}:")
-        changed: Any = current._replace(**{option: _parsed(value, kind, setting)})
-        variant = variant._replace(**{stage: changed})
+        kind = lookup(get_type_hints(type(getattr(_WHOLE, stage))), option, f"option of the stage {stage}:")
+        parsed = _parsed(value, kind, setting)
+        if current is not None:
+            changed: Any = current._replace(**{option: parsed})
+            variant = variant._replace(**{stage: changed})
     _check(variant)
     return variant
 
 
 def _check(variant: Variant) -> None:
-    """Refuse numbers that no stage can have; which words they may hold is said by the stages."""
+    """Refuse numbers and words that no stage can have."""
+    for stage, options in _WORDS.items():
+        for option, words in options.items():
+            word = getattr(getattr(variant, stage), option)
+            if word is not None:
+                lookup(dict.fromkeys(words, True), word, f"{stage}.{option}")
     for stage, options in _LEAST.items():
         for option, least in options.items():
             value = getattr(getattr(variant, stage), option, None)
