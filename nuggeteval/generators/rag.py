@@ -149,16 +149,16 @@ def with_settings(variant: Variant, settings: Iterable[str]) -> Variant:
 
 def _check(variant: Variant) -> None:
     """Refuse numbers and words that no stage can have."""
-    for stage, options in _WORDS.items():
-        for option, words in options.items():
+    for stage, known in _WORDS.items():
+        for option, words in known.items():
             word = getattr(getattr(variant, stage), option)
             if word is not None:
                 lookup(dict.fromkeys(words, True), word, f"{stage}.{option}")
-    for stage, options in _LEAST.items():
-        for option, least in options.items():
+    for stage, least in _LEAST.items():
+        for option, number in least.items():
             value = getattr(getattr(variant, stage), option, None)
-            if value is not None and not least <= value < math.inf:
-                raise ParameterError(f"{stage}.{option} must be at least {least} (got {value})")
+            if value is not None and not number <= value < math.inf:
+                raise ParameterError(f"{stage}.{option} must be at least {number} (got {value})")
 
 
 def _parsed(value: str, kind: Any, setting: str) -> Any:
