@@ -282,27 +282,46 @@ def answer_all(
         show: called with (replies, all of them).
 
     Raises:
+        ParameterError: a variant asks a model, and there is none.
         JudgeError: the model cannot be asked.
         DataError: a citation that is no candidate.
     """
-    asked = ask(questions_of(topics, variants, gathered), chat, prompt, show) if chat else None
+    said = _said(topics, variants, gathered, chat, prompt, show)
+    inputs = {topic.id: inputs_digest(topic) for topic in topics}
     runs: dict[str, list[Answer]] = {name: [] for name in variants}
     failed: dict[tuple[str, str], str] = {}
-    number = 0
     for name, variant in variants.items():
         for topic, evidence in zip(topics, gathered[name], strict=True):
-            sentences, notes = None, list(origin.fallbacks.get(name, ()))
-            if variant.answer.by == "model" and asked is not None:
-                sentences, why = asked.answers.get(number), asked.failed.get(number, "no reply yet")
-                number += 1
-                if sentences is None and not fall_back:
-                    failed[name, topic.id] = why
-                    continue
-                notes += [] if sentences else [f"answer: extractive, since {why}"]
-            if sentences is None:
-                sentences = _without_model(topic.query, evidence, variant, dialect)
-            runs[name].append(_as_answer(name, variant, topic, evidence, sentences, origin, notes))
+            sentences, why = said.get((name, topic.id), (None, ""))
+            if why and not fall_back:
+                failed[name, topic.id] = why
+                continue
+            notes = [*origin.fallbacks.get(name, ()), *([f"answer: extractive, since {why}"] if why else [])]
+            sentences = sentences or _without_model(topic.query, evidence, variant, dialect)
+            made_of = {"inputs_sha256": inputs[topic.id], **origin.tools, **({"fallbacks": notes} if notes else {})}
+            runs[name].append(_as_answer(name, variant, topic, evidence.references, sentences, origin, made_of))
     return Answers(runs, failed)
+
+
+def _said(
+    topics: Sequence[Topic],
+    variants: Mapping[str, Variant],
+    gathered: Gathered,
+    chat: Chat | None,
+    prompt: str | None,
+    show: Callable[[int, int], None] | None,
+) -> dict[tuple[str, str], tuple[list[Sentence] | None, str]]:
+    """(variant, topic) -> what the model says, or why it says nothing; for variants that ask one."""
+    keys = [(name, topic.id) for name, variant in variants.items() if variant.answer.by == "model" for topic in topics]
+    if not keys:
+        return {}
+    if chat is None:
+        raise ParameterError("answers by a language model need one")
+    asked = ask(questions_of(topics, variants, gathered), chat, prompt, show)
+    return {
+        key: (asked.answers.get(number), "" if number in asked.answers else asked.failed.get(number, "no reply yet"))
+        for number, key in enumerate(keys)
+    }
 
 
 def _without_model(query: str, evidence: Evidence, variant: Variant, dialect: Dialect) -> list[Sentence]:
@@ -318,33 +337,29 @@ def _as_answer(
     name: str,
     variant: Variant,
     topic: Topic,
-    evidence: Evidence,
+    references: Sequence[str],
     sentences: Sequence[Sentence],
     origin: Origin,
-    fallbacks: Sequence[str],
+    made_of: Mapping[str, Any],
 ) -> Answer:
     """An answer with citations by id, and all that is needed to make it again."""
-    references = evidence.references
     check_citations(sentences, references, [document.id for document in topic.documents])
     if len(sentences) > variant.answer.sentences:
         raise DataError(f"topic {topic.id!r}: {len(sentences)} sentences, of at most {variant.answer.sentences}")
     options = configuration(variant)
-    generator = {
-        "program": f"nuggeteval {__version__}",
-        "variant": name,
-        "configuration": options,
-        "configuration_sha256": digest(options),
-        "inputs_sha256": inputs_digest(topic),
-        **origin.tools,
-        **({"fallbacks": list(fallbacks)} if fallbacks else {}),
-    }
     metadata = {
         "team_id": origin.team,
         "run_id": origin.tags[name],
         "type": "automatic",
         "narrative": topic.query,
         "narrative_id": topic.id,
-        "generator": generator,
+        "generator": {
+            "program": f"nuggeteval {__version__}",
+            "variant": name,
+            "configuration": options,
+            "configuration_sha256": digest(options),
+            **made_of,
+        },
     }
     cited = tuple(Cited(text, tuple(references[place] for place in citations)) for text, citations in sentences)
     text = " ".join(sentence.text for sentence in cited)
