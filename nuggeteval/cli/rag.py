@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -124,7 +125,9 @@ def run(options: argparse.Namespace) -> int:
     if options.dry_run:
         _foretell(chat, questions_of(topics, variants, gathered), prompt, len(variants) * len(topics))
         return 0
-    origin = Origin(tags, options.team, {**_tools(options, chat), **models.names}, models.fallbacks)
+    asked_of = _tools(options, chat, prompt)
+    tools = {name: {**asked_of, **names} for name, names in models.names.items()}
+    origin = Origin(tags, options.team, tools, models.fallbacks)
     asked = progress_bar("answers", options.quiet)
     fall_back = options.allow_fallback and not options.batch_out
     made = answer_all(topics, variants, gathered, origin, chat, prompt, dialect, fall_back, asked)
@@ -133,7 +136,7 @@ def run(options: argparse.Namespace) -> int:
     for name, answers in made.runs.items():
         write_answers(answers, paths[name])
         if options.ir_metadata:
-            _write_metadata(options, paths[name], tags[name], variants[name], origin)
+            _write_metadata(options, paths[name], origin, name, variants[name])
     return _report(options, made, paths, chat)
 
 
@@ -151,8 +154,9 @@ def _gathered(options: argparse.Namespace, topics: list[Topic], models: Models, 
     show = progress_bar("queries", options.quiet)
     with _kept(options, models, topics) as keep:
         gathered = gather_all(topics, models.variants, models.tools, dialect, keep, show)
-    if keep and keep.read and not options.quiet:
-        note(f"{keep.read} of {len(topics) * len(gathered)} pieces of evidence were in {options.keep} already")
+    if keep and (keep.read or keep.dropped) and not options.quiet:
+        kept = f"{keep.read} of {len(topics) * len(gathered)} pieces of evidence were in {options.keep} already"
+        note(f"{kept}, {keep.dropped} that were made of something else are dropped")
     return gathered
 
 
@@ -252,12 +256,14 @@ def _say(wanted: dict[str, list[str]], every: set[str], documents: dict[str, Doc
         )
 
 
-def _tools(options: argparse.Namespace, chat: Chat | None) -> dict[str, Any]:
-    model = (
-        {} if chat is None else {"model": chat.settings.model, "host": chat.settings.host, "seed": chat.settings.seed}
-    )
-    temperature = {} if chat is None else {"temperature": chat.settings.temperature}
-    return {"reference": options.reference, **model, **temperature}
+def _tools(options: argparse.Namespace, chat: Chat | None, prompt: str | None) -> dict[str, Any]:
+    """What all answers were made with."""
+    made: dict[str, Any] = {"reference": options.reference}
+    if chat is not None:
+        settings = chat.settings
+        made |= {name: getattr(settings, name) for name in ("model", "host", "temperature", "seed", "max_tokens")}
+        made["prompt"] = hashlib.sha256(answer_prompt(prompt).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return made
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
@@ -271,13 +277,14 @@ def _kept(
         return nullcontext()
     folder = Path(options.keep) / "evidence"
     make_folder(folder)
-    return KeptEvidence(folder, models.variants, topics, {"reference": options.reference, **models.names})
+    settings = {name: {"reference": options.reference, **names} for name, names in models.names.items()}
+    return KeptEvidence(folder, models.variants, topics, settings)
 
 
-def _write_metadata(options: argparse.Namespace, path: str, tag: str, variant: Variant, origin: Origin) -> None:
-    method = {"automatic": True, "configuration": configuration(variant), **origin.tools}
-    data = [Path(name).name for name in (options.queries, *options.documents, options.candidates) if name]
-    write_ir_metadata(str(Path(path).with_suffix("")) + ".ir-metadata.yml", tag, options.team, method, data)
+def _write_metadata(options: argparse.Namespace, path: str, origin: Origin, name: str, variant: Variant) -> None:
+    method = {"automatic": True, "configuration": configuration(variant), **origin.tools[name]}
+    data = [Path(file).name for file in (options.queries, *options.documents, options.candidates) if file]
+    write_ir_metadata(f"{Path(path).with_suffix('')}.ir-metadata.yml", origin.tags[name], origin.team, method, data)
 
 
 def _report(options: argparse.Namespace, made: Answers, paths: dict[str, str], chat: Chat | None) -> int:

@@ -15,11 +15,10 @@ from nuggeteval.data import Run
 from nuggeteval.errors import DataError, FormatError, shorten
 from nuggeteval.files import lines_of
 from nuggeteval.ids import decode
-from nuggeteval.records import Record, first_of, identifier, is_table, records_of
+from nuggeteval.records import TOPIC_KEYS, Record, first_of, identifier, is_table, records_of
 
 __all__ = ["read_candidates"]
 
-_TOPICS = ("narrative_id", "query_id", "qid", "topic", "topic_id", "request_id", "id")
 _LISTS = ("candidate_doc_ids", "candidate_docs", "candidates", "doc_ids")
 _DOCUMENTS = ("doc_id", "docid", "document", "paper_id")
 _SEPARATORS = ("\t", "|", ";", ",")
@@ -50,7 +49,7 @@ def _holds_records(path: str) -> bool:
     if Path(path).is_dir():
         return True
     line = next((line for line in lines_of(path) if line.strip()), b"")
-    return line.lstrip()[:1] in (b"{", b"[") or is_table(line, _TOPICS)
+    return line.lstrip()[:1] in (b"{", b"[") or is_table(line, TOPIC_KEYS)
 
 
 def _of_lines(path: str) -> dict[str, list[str]]:
@@ -81,7 +80,7 @@ def _of_records(path: str, beside: bool) -> dict[str, list[str]]:
     for record in records_of(path):
         documents = _documents(record, beside)
         if documents:
-            found.setdefault(identifier(record, _TOPICS, "topic"), []).extend(documents)
+            found.setdefault(identifier(record, TOPIC_KEYS, "topic"), []).extend(documents)
     return found
 
 

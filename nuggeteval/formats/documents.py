@@ -14,7 +14,7 @@ __all__ = ["TEXTS", "availability", "read_collection", "read_documents"]
 
 _IDS = ("docid", "doc_id", "_id", "id", "docno", "paper_id")
 _TIMES = ("publishedDate", "publication_date", "published", "timestamp", "date", "createdDate", "year")
-TEXTS = ("fullText", "full_text", "text", "contents", "segment", "body", "abstract")
+TEXTS = ("fullText", "full_text", "text", "body", "contents", "segment", "abstract")
 """Fields that the text of a document is looked for in, in this order; then its title."""
 
 

@@ -9,13 +9,11 @@ from typing import Any
 from nuggeteval.errors import DataError, FormatError, shorten
 from nuggeteval.files import json_object, read_bytes
 from nuggeteval.ids import decode
-from nuggeteval.records import Record, identifier, is_table, records_of
+from nuggeteval.records import TOPIC_KEYS, WRAPPERS, Record, identifier, is_table, records_of
 
 __all__ = ["read_gold"]
 
-_TOPICS = ("narrative_id", "query_id", "qid", "topic_id", "request_id", "turn_id", "topic", "id")
 _TEXTS = ("gold_answer", "gold", "text", "answer", "responses", "sentences", "response")
-_WRAPPERS = ("queries", "documents", "records", "data")
 
 
 def read_gold(path: str) -> dict[str, list[str]]:
@@ -50,9 +48,9 @@ def _texts(path: str) -> Iterator[tuple[str, str]]:
     whole = json_object(raw)
     if whole is not None and "turns" in whole:
         yield from _of_turns(whole["turns"], path)
-    elif whole is not None and not {*_TOPICS, *_TEXTS, *_WRAPPERS, "metadata"} & set(whole):
+    elif whole is not None and not {*TOPIC_KEYS, *_TEXTS, *WRAPPERS, "metadata"} & set(whole):
         yield from _of_runs(whole, path)
-    elif first[:1] in (b"{", b"[") or is_table(first, _TOPICS):
+    elif first[:1] in (b"{", b"[") or is_table(first, TOPIC_KEYS):
         yield from map(_of_record, records_of(path))
     else:
         yield from _of_lines(raw, path)
@@ -61,7 +59,7 @@ def _texts(path: str) -> Iterator[tuple[str, str]]:
 def _of_record(record: Record) -> tuple[str, str]:
     metadata = record.values.get("metadata")
     values = {**(metadata if isinstance(metadata, dict) else {}), **record.values}
-    topic = identifier(Record(record.path, record.line, values), _TOPICS, "topic")
+    topic = identifier(Record(record.path, record.line, values), TOPIC_KEYS, "topic")
     text = next((values[key] for key in _TEXTS if values.get(key) is not None), None)
     if text is None:
         raise FormatError(record.path, f"no text: expected one of the keys {', '.join(_TEXTS)}", record.line)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
+import sys
 from collections.abc import Iterable, Mapping
+from importlib import metadata
 from typing import Any
 
 from nuggeteval.files import write_text
@@ -12,9 +14,7 @@ from nuggeteval.version import __version__
 __all__ = ["write_ir_metadata"]
 
 
-def write_ir_metadata(
-    path: str, tag: str, team: str, method: Mapping[str, Any], data: Iterable[str], libraries: Iterable[str] = ()
-) -> None:
+def write_ir_metadata(path: str, tag: str, team: str, method: Mapping[str, Any], data: Iterable[str]) -> None:
     """Write the YAML file that goes with a run.
 
     Args:
@@ -22,7 +22,6 @@ def write_ir_metadata(
         tag, team: of the run.
         method: how the run was made: everything that its configuration says.
         data: names of what it was made from.
-        libraries: beside ours, with their versions.
 
     Raises:
         FormatError: the file cannot be written.
@@ -36,7 +35,7 @@ def write_ir_metadata(
         "platform": {
             "operating system": {"kernel": platform.system()},
             "software": {
-                "libraries": [f"python=={platform.python_version()}", f"nuggeteval=={__version__}", *libraries]
+                "libraries": [f"python=={platform.python_version()}", f"nuggeteval=={__version__}", *_libraries()]
             },
         },
         "implementation": {"source": {"repository": "nuggeteval"}},
@@ -44,3 +43,9 @@ def write_ir_metadata(
         "method": dict(method),
     }
     write_text(path, yaml.safe_dump(record, sort_keys=False, allow_unicode=True, width=100))
+
+
+def _libraries() -> list[str]:
+    """What is loaded of the packages that make runs, with their versions."""
+    names = ("numpy", "bm25s", "onnxruntime", "torch", "transformers", "openai")
+    return [f"{name}=={metadata.version(name)}" for name in names if name in sys.modules]

@@ -13,12 +13,11 @@ from nuggeteval.data import NuggetQrels
 from nuggeteval.errors import FormatError, listed, shorten
 from nuggeteval.files import read_bytes
 from nuggeteval.ids import decode
-from nuggeteval.records import Record, first_of, identifier, is_table, records_of
+from nuggeteval.records import TOPIC_KEYS, Record, first_of, identifier, is_table, records_of
 
 __all__ = ["is_topics", "read_groups", "read_queries", "read_statements", "read_strata"]
 
-_TOPIC_KEYS = ("topic", "topic_id", "request_id", "narrative_id", "query_id", "qid", "id")
-_TEXT_KEYS = ("problem_statement", "narrative", "request", "query", "question", "text", "title")
+_TEXT_KEYS = ("problem_statement", "narrative", "request", "query", "text", "question", "title")
 _MORE_KEYS = ("background",)
 
 
@@ -126,7 +125,7 @@ def _rows(path: str, titled: bool) -> Iterator[tuple[str, int, str, str]]:
     first = raw.lstrip().split(b"\n", 1)[0]
     if first[:1] == b"[" and _is_ikat(raw):
         yield from ((path, 1, topic, _utterance(turn)) for topic, turn in _turns(raw))
-    elif first[:1] in (b"{", b"[") or is_table(first, _TOPIC_KEYS):
+    elif first[:1] in (b"{", b"[") or is_table(first, TOPIC_KEYS):
         for record in records_of(path):
             yield record.path, record.line, *_record(record, titled)
     else:
@@ -139,14 +138,14 @@ def _rows(path: str, titled: bool) -> Iterator[tuple[str, int, str, str]]:
 
 
 def _record(record: Record, titled: bool) -> tuple[str, str]:
-    topic = identifier(record, _TOPIC_KEYS, "topic")
+    topic = identifier(record, TOPIC_KEYS, "topic")
     text = first_of(record.values, _TEXT_KEYS)
     if not isinstance(text, str) or not text.strip():
         raise FormatError(record.path, f"no text: expected one of the keys {', '.join(_TEXT_KEYS)}", record.line)
     more = [record.values[key] for key in _MORE_KEYS if isinstance(record.values.get(key), str)]
     title = record.values.get("title")
     first = [title] if titled and isinstance(title, str) and title.strip() and title != text else []
-    return topic, "\n".join([*first, text, *more])
+    return topic, "\n".join([*first, text, *more]).strip()
 
 
 def _is_ikat(raw: bytes) -> bool:
