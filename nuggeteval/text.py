@@ -9,6 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 __all__ = [
+    "HAN",
     "STOP_WORDS",
     "content_words",
     "fill",
@@ -35,7 +36,9 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 _WORD = re.compile(r"[^\W_]+(?:'[a-z]+)?")
 # Scripts without blanks: a character is a word, else nothing of them would ever be cut.
-_PIECE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\s\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+"""Han and Kana, as in a class of characters."""
+_PIECE = re.compile(rf"[{HAN}]|[^\s{HAN}]+")
 _MARKS = re.compile(r"[*_`#>]+")
 _END = re.compile(
     r"""(?<=[.!?])["'\u201d\u2019)\]]*\s+(?=["'\u201c\u2018(\[]*[^\W_a-z])""",

@@ -146,6 +146,7 @@ def test_published_replies_give_the_published_answers(published):
         cited = [one["citations"][0] for one in state["sentence_candidates"]]
         answer = answer_of(parse_answer(replies[f"{run}|{topic}"]), cited)
         assert [{"text": s.text, "citations": list(s.citations)} for s in answer] == record["answer"]
+        assert state["references"] == record["references"]
         check_citations(answer, record["references"], candidates[topic])
 
 
@@ -424,9 +425,69 @@ def test_long_sentences_are_cut():
     text = " ".join(["Word", *["w"] * 43, "end,", *["w"] * 16]) + "."
     (item,) = items("q", passage(text))
     assert item.text == " ".join(["Word", *["w"] * 43, "end"]) + "."
-    hyphens = " ".join(["A", *["b/c"] * 59]) + "."
-    # 45 words of white space are 89 tokens: still more than 70.
-    assert items("q", passage(hyphens)) == []
+    # Sixty words stay as they are.
+    sixty = " ".join(["Word", *["w"] * 59]) + "."
+    (item,) = items("q", passage(sixty))
+    assert item.text == sixty
+    # Of 45 words between blanks, "b/c" is two: 25 of them and 20 others are 70 tokens, and kept; 26 and 19 are 71.
+    for number, kept in ((25, True), (26, False)):
+        words = [*["b/c"] * number, *["w"] * (45 - number), *["w"] * 20]
+        found = items("q", passage(f"{' '.join(words)}."), dialect=REFERENCE)
+        assert [len(one.text.split()) for one in found] == ([45] if kept else [])
+
+
+def test_where_no_sentence_can_be_used_the_first_ones_are():
+    one, two = (
+        passage("Cats sleep. Dogs bark.", "x"),
+        passage("Cats sleep for sixteen hours every day of the week", "y"),
+    )
+    assert items("q", one, two, dialect=REFERENCE) == []
+    assert [(i.text, i.document) for i in items("dogs", one)] == [("Cats sleep.", "x")]
+    assert {i.text for i in items("cats", one, two)} == {one.text.split(" Dogs")[0], two.text}
+    assert [i.text for i in items("q", passage("...", "x"))] == []
+    long = " ".join(["Word", *["w"] * 60])
+    assert len(items("q", passage(long))[0].text.split()) == 45
+    middle = " ".join(["Word", *["w"] * 40])
+    assert len(items("q", passage(middle))[0].text.split()) == 36
+
+
+SCRIPTS = {
+    "Hindi": ("बिल्ली कितना सोती है?", "बिल्ली दिन में सोलह घंटे तक सोती है। कुत्ता भी दिन में बहुत देर तक जागता है।"),
+    "Urdu": ("بلی کتنا سوتی ہے؟", "بلی دن میں سولہ گھنٹے تک سوتی ہے۔ کتا بھی دن میں بہت دیر جاگتا ہے۔"),
+    "Chinese": ("猫睡多久？", "猫每天睡十六个小时左右。狗每天只跑十二个小时。"),
+    "Japanese": ("猫はどのくらい寝る？", "猫は一日に十六時間ほど寝る。犬は一日に二時間ほど走る。"),
+    "Amharic": ("ድመት ስንት ሰዓት ትተኛለች", "ድመት በቀን አስራ ስድስት ሰዓት ያህል ትተኛለች። ውሻ በቀን ብዙ ሰዓት ያህል ይሮጣል።"),
+    "Greek": (
+        "Πόσο κοιμάται η γάτα;",
+        "Η γάτα κοιμάται δεκαέξι ώρες την ημέρα. Ο σκύλος τρέχει πολλές ώρες την ημέρα.",
+    ),
+}
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_any_script(script):
+    """The sentence that shares words with the query is found, and comes first."""
+    query, text = SCRIPTS[script]
+    cat, dog = UNICODE.sentences(text)
+    found = Gathering(query, [Document("d", f"{dog} {cat}")]).evidence(Variant())
+    assert [item.text for item in found.items] == [cat, dog]
+    assert found.items[0].score > found.items[1].score
+
+
+def test_tokens_of_other_scripts():
+    assert UNICODE.tokens("हिन्दी में है।") == ("हिन्दी", "में", "है")
+    assert UNICODE.tokens("re\u0301sume\u0301") == UNICODE.tokens("r\u00e9sum\u00e9") == ("r\u00e9sum\u00e9",)
+    assert keywords(UNICODE.tokens("猫睡"), 5) == ["猫", "睡"]
+    assert UNICODE.sentences('He said "yes." Then he left. “好。”他说。') == [
+        'He said "yes."',
+        "Then he left.",
+        "“好。”",
+        "他说。",
+    ]
+    (found,) = items("q", passage('She said that it was "all of the six words."'))
+    assert found.text.endswith('words."')
+    (cut,) = items("q", passage("猫" + "睡觉" * 32 + "。"))
+    assert cut.text == "猫" + "睡觉" * 22 + "。"
 
 
 def test_equal_sentences_of_two_documents_both_stay():
@@ -578,6 +639,42 @@ def test_the_earliest_and_the_latest_source_come_first():
     assert [s.citations for s in answer[2:]] == [(0, 1)]
     undated = [item("One.", "a", 0.9, "", 0), item("Two.", "b", 0.8, "2001", 1)]
     assert [s.text for s in extract("later", undated)] == ["One source states: One; another: Two."]
+
+
+def test_at_most_two_pairs_of_sources():
+    items = [
+        item(f"Alpha view {name} here.", name, 0.9 - place / 10, "", place) for place, name in enumerate("abcdefg")
+    ]
+    answer = extract("alpha", items, most=9)
+    assert [s.citations for s in answer] == [(0, 1), (2, 3), (4,), (5,), (6,)]
+    # Each document has its best sentence first; the others follow.
+    more = [*items, item("Another of b.", "b", 0.1, "", 1)]
+    assert [s.text for s in extract("alpha", more, most=9)][-1] == "Another of b."
+    # Of partners that share as many words with the query the one that shares more with the first.
+    first = item("Alpha runs on deep blue water.", "a", 0.9, "", 0)
+    near, far = item("Deep blue water is cold.", "b", 0.1, "", 1), item("Nothing of it is here.", "c", 0.8, "", 2)
+    assert extract("alpha", [first, far, near])[0].citations == (0, 1)
+
+
+def test_by_score_whatever_the_order():
+    items = [item("Low.", "a", 0.1, "", 0), item("High.", "b", 0.9, "", 1), item("Low again.", "a", 0.05, "", 0)]
+    assert [s.text for s in extract("q", items, templates=False)] == ["High.", "Low.", "Low again."]
+
+
+def test_sources_are_used_once_where_time_is_asked_for():
+    items = [
+        item("One view.", "a", 0.9, "", 0),
+        item("The same source.", "a", 0.8, "", 0),
+        item("Two.", "b", 0.7, "", 1),
+    ]
+    assert [s.text for s in extract("what came later", items, templates=False)] == ["One view.", "Two."]
+    assert len(extract("what is it", items, templates=False)) == 3
+
+
+def test_a_side_has_22_words_at_most():
+    long = " ".join(["Alpha", *["w"] * 40]) + "."
+    (answer,) = extract("alpha", [item(long, "a", 0.9, "", 0), item("Beta.", "b", 0.8, "", 1)])
+    assert answer.text == f"One source states: {' '.join(['Alpha', *['w'] * 21])}; another: Beta."
 
 
 def test_a_long_sentence_is_cut_at_the_end_of_a_clause():

@@ -8,11 +8,16 @@ English in ASCII alone; :data:`REFERENCE` does as it does, :data:`UNICODE` repai
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from nuggeteval.text import HAN, squeezed
+
 __all__ = [
+    "CLOSERS",
+    "ENDS",
     "REFERENCE",
     "STOP_WORDS",
     "TEMPORAL",
@@ -22,9 +27,9 @@ __all__ = [
     "Item",
     "Passage",
     "Sentence",
+    "is_long",
     "is_temporal",
     "keywords",
-    "squeeze",
     "year_of",
 ]
 
@@ -42,7 +47,10 @@ TEMPORAL = frozenset(_TEMPORAL.split())
 
 _LEAST = 3
 _YEAR = re.compile(r"(?:19|20)\d{2}")
-_HAN = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+ENDS = ".!?\u3002\uff01\uff1f\uff0e\uff61\u0964\u0965\u061f\u06d4\u0589\u1362\u1367\u104b\u17d4"
+"""What a sentence can end with: of Latin, Chinese and Japanese, Indic, Arabic, Armenian, Ethiopic, Burmese, Khmer."""
+CLOSERS = "\"'\u201d\u2019\u00bb)]\u300d\u300f\uff09"
+"""What can stand after the end of a sentence."""
 
 
 class Passage(NamedTuple):
@@ -136,11 +144,13 @@ class Dialect:
         return self.memory[text]
 
     def _tokens(self, text: str) -> tuple[str, ...]:
+        if not self.reference:
+            text = unicodedata.normalize("NFC", text)
         return tuple(token.lower() for token in self.word.findall(text))
 
     def sentences(self, text: str) -> list[str]:
         """The sentences of a text, its white space squeezed; none of an empty one."""
-        return [sentence for sentence in self.boundary.split(squeeze(text)) if sentence]
+        return [sentence for sentence in self.boundary.split(squeezed(text)) if sentence]
 
 
 REFERENCE = Dialect(
@@ -148,21 +158,36 @@ REFERENCE = Dialect(
 )
 """ASCII alone, as released."""
 
+
+def _marks() -> str:
+    """Marks that stand on letters, and joiners, as a class of characters: without them words of Hindi fall apart."""
+    return "".join(c for c in map(chr, range(0x300, 0x1F000)) if unicodedata.category(c)[0] == "M") + "\u200c\u200d"
+
+
+_LETTER = rf"(?![{HAN}])[\w{_marks()}]"
+_CLOSING = re.escape(CLOSERS)
+_FOREIGN = ENDS[3:]
 UNICODE = Dialect(
-    re.compile(rf"[{_HAN}]|(?:(?![{_HAN}])\w)+(?:[-'\u2019](?:(?![{_HAN}])\w)+)?"),
-    re.compile(r"(?<=[.!?])\s+(?=[\"'\u201c\u2018(\[]*[^\W_a-z])|(?<=[\u3002\uff01\uff1f])\s*"),
+    re.compile(rf"[{HAN}]|(?:{_LETTER})+(?:[-'\u2019](?:{_LETTER})+)?"),
+    re.compile(
+        rf"(?:(?<=[.!?])|(?<=[.!?][{_CLOSING}]))\s+(?=[\"'\u201c\u2018\u00ab(\[]*[^\W_a-z])"
+        rf"|(?<=[{_FOREIGN}])(?![{_FOREIGN}{_CLOSING}])\s*|(?<=[{_FOREIGN}][{_CLOSING}])\s*"
+    ),
 )
 """Any script; of Han and Kana, which have no blanks, a character is a token."""
 
 
-def squeeze(text: str) -> str:
-    """A text with single blanks."""
-    return " ".join(text.split())
+def is_long(token: str, least: int) -> bool:
+    """Whether a token has so many characters, or is one of Han and Kana, where a character is a word."""
+    return len(token) >= least or _IS_HAN.match(token) is not None
+
+
+_IS_HAN = re.compile(f"[{HAN}]")
 
 
 def keywords(tokens: Iterable[str], number: int) -> list[str]:
     """The first distinct tokens of three characters or more that are no stop words (section 3 of the paper)."""
-    kept = (token for token in tokens if len(token) >= _LEAST and token not in STOP_WORDS)
+    kept = (token for token in tokens if is_long(token, _LEAST) and token not in STOP_WORDS)
     return list(dict.fromkeys(kept))[:number]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from nuggeteval.errors import ParameterError
-from nuggeteval.rag import UNICODE, Dialect, Evidence, Item, Passage, keywords, squeeze
+from nuggeteval.rag import CLOSERS, ENDS, UNICODE, Dialect, Evidence, Item, Passage, is_long, keywords
+from nuggeteval.text import first_words, squeezed
 
 __all__ = ["KINDS", "Extraction", "evidence_of", "references_of"]
 
@@ -15,6 +17,7 @@ KINDS = ("sentences", "passages", "titles")
 """What an item of evidence is: a sentence that was kept, a whole passage, or the title of a document."""
 
 _AGAIN = re.compile(r"(?<=[.!?])\s+")
+_AGAIN_ANY = re.compile(rf"(?:(?<=[{ENDS}])|(?<=[{ENDS}][{re.escape(CLOSERS)}]))\s+")
 _OCR = re.compile(r"(.)\1{4,}|[_=|]{3,}|[^\w\s.,;:()\[\]/%+\-'<>=&]", re.IGNORECASE)
 # The reference also drops every sentence with a dash, a curly quote or a question mark.
 _DAMAGED = re.compile(r"([^\W\d])\1{4,}|[_=|]{3,}|[\ufffd\u0000-\u0008]", re.IGNORECASE)
@@ -32,6 +35,7 @@ _SUFFIXES = {
     "ations": "", "ation": "", "ments": "", "ment": "", "ing": "", "ies": "y", "ied": "y", "ed": "", "es": "", "s": "",
 }  # fmt: skip
 _SHORTEST, _CUT_ABOVE, _CUT_TO, _LONGEST = 6, 60, 45, 70
+_AT_LEAST = 36
 _KNOWN, _TITLE, _FULL = 20, 12, 28
 
 
@@ -94,47 +98,60 @@ def _as_they_are(passages: Sequence[Passage], citations: Mapping[str, int], titl
 def _sentences(
     query: str, passages: Sequence[Passage], citations: Mapping[str, int], per_passage: int, dialect: Dialect
 ) -> list[Item]:
-    """Every sentence that can be used, best first."""
+    """Every sentence that can be used, best first; where none can, the first of each passage (not by the reference)."""
     words = keywords(dialect.tokens(query), _KNOWN)
-    items: dict[tuple[str, int], Item] = {}
-    for rank, passage in enumerate(passages):
-        title = set(keywords(dialect.tokens(passage.title), _TITLE))
-        for position, sentence in enumerate(_candidates(passage, dialect, per_passage)):
-            text, tokens = _cut(sentence, dialect)
-            if not _is_usable(text, tokens, dialect):
-                continue
-            score = _score(words, title, set(tokens), rank, position)
-            citation = citations[passage.document]
-            item = Item(text, citation, passage.document, score, score, passage.timestamp, position)
-            items.setdefault((text.lower(), citation), item)
-    return sorted(items.values(), key=lambda item: -item.score)
+
+    def found(number: int, longest: int, usable: Callable[[str, Sequence[str], Dialect], bool]) -> list[Item]:
+        items: dict[tuple[str, int], Item] = {}
+        for rank, passage in enumerate(passages):
+            title = set(keywords(dialect.tokens(passage.title), _TITLE))
+            for position, sentence in enumerate(_candidates(passage, dialect, number)):
+                text, tokens = _cut(sentence, dialect, longest)
+                if not usable(text, tokens, dialect):
+                    continue
+                score = _score(words, title, set(tokens), rank, position)
+                citation = citations[passage.document]
+                item = Item(text, citation, passage.document, score, score, passage.timestamp, position)
+                items.setdefault((text.lower(), citation), item)
+        return sorted(items.values(), key=lambda item: -item.score)
+
+    items = found(per_passage, _CUT_ABOVE, _is_usable)
+    return items if items or dialect.reference else found(1, _AT_LEAST, _has_words)
+
+
+def _has_words(text: str, tokens: Sequence[str], dialect: Dialect) -> bool:
+    del text, dialect
+    return bool(tokens)
 
 
 def _candidates(passage: Passage, dialect: Dialect, number: int) -> Iterator[str]:
     """The first sentences of a passage, split once more wherever a sentence can end."""
-    parts = (part for sentence in dialect.sentences(passage.text) for part in _AGAIN.split(sentence))
-    for _, part in zip(range(number), parts, strict=False):
-        yield part
+    again = _AGAIN if dialect.reference else _AGAIN_ANY
+    parts = (part for sentence in dialect.sentences(passage.text) for part in again.split(sentence))
+    yield from islice(parts, number)
 
 
-def _cut(sentence: str, dialect: Dialect) -> tuple[str, tuple[str, ...]]:
-    """A sentence that is not too long, and its tokens."""
-    text = squeeze(sentence)
+def _cut(sentence: str, dialect: Dialect, longest: int) -> tuple[str, tuple[str, ...]]:
+    """A sentence that is not too long, and its tokens; one that is loses all after some words."""
+    text = squeezed(sentence)
     tokens = dialect.tokens(text)
-    if len(tokens) <= _CUT_ABOVE:
+    if len(tokens) <= longest:
         return text, tokens
-    text = " ".join(text.split()[:_CUT_TO]).rstrip(" ,;:")
-    text = text if text.endswith(".") else f"{text}."
+    number = min(longest, _CUT_TO)
+    text = " ".join(text.split()[:number]) if dialect.reference else first_words(text, number)
+    text = text.rstrip(" ,;:")
+    if text[-1:] not in (("", ".") if dialect.reference else ("", *ENDS)):
+        text += "\u3002" if is_long(text[-1], 2) else "."
     return text, dialect.tokens(text)
 
 
 def _is_usable(text: str, tokens: Sequence[str], dialect: Dialect) -> bool:
     lowered = text.lower()
-    ends = ".!?" if dialect.reference else ".!?\u3002\uff01\uff1f"
+    last = text[-1:] if dialect.reference else text.rstrip(CLOSERS)[-1:]
     damaged = _OCR if dialect.reference else _DAMAGED
     return (
         _SHORTEST <= len(tokens) <= _LONGEST
-        and text[-1:] in ends
+        and last in (".!?" if dialect.reference else ENDS)
         and not damaged.search(text)
         and not _GLUED.search(text)
         and not lowered.startswith(_OPENINGS)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from nuggeteval.rag import UNICODE, Dialect, Item, Sentence, is_temporal, keywords, squeeze, year_of
-from nuggeteval.text import first_words
+from nuggeteval.rag import ENDS, UNICODE, Dialect, Item, Sentence, is_temporal, keywords, year_of
+from nuggeteval.text import first_words, squeezed
 
 __all__ = ["extract"]
 
@@ -98,8 +98,8 @@ def _sentence(item: Item, dialect: Dialect) -> str:
 
 def _cut(text: str, words: int) -> str:
     """The beginning of a sentence, without what ends it; cut at the end of a clause if that is far enough."""
-    kept = squeeze(first_words(text, words))
-    if len(kept) < len(squeeze(text)):
+    kept = squeezed(first_words(text, words))
+    if len(kept) < len(squeezed(text)):
         clause = max(kept.rfind(mark) for mark in ",;:\u2013\u2014")
         kept = kept[:clause] if clause > len(kept) / 2 else kept
-    return kept.rstrip(" .,;:!?\u2013\u2014\u3002\uff01\uff1f")
+    return kept.rstrip(f" ,;:\u2013\u2014{ENDS}")

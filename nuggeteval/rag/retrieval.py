@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nuggeteval.rag import STOP_WORDS, UNICODE, Dialect, Passage, is_temporal, keywords
+from nuggeteval.rag import STOP_WORDS, UNICODE, Dialect, Passage, is_long, is_temporal, keywords
 from nuggeteval.rows import FloatArray, IntArray
 
 __all__ = ["Index", "Lexical", "Retrieval", "fuse", "order_of", "variants_of"]
@@ -167,7 +167,7 @@ def _feedback(passages: Sequence[Passage], known: set[str], number: int) -> list
         token
         for passage in passages
         for token in passage.tokens
-        if len(token) >= _FEEDBACK_LEAST and token not in STOP_WORDS and token not in known
+        if is_long(token, _FEEDBACK_LEAST) and token not in STOP_WORDS and token not in known
     )
     return [token for token, _ in counts.most_common(number)]
 
