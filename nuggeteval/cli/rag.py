@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from nuggeteval.formats.documents import TEXTS, availability, read_collection
 from nuggeteval.formats.metadata import write_ir_metadata
 from nuggeteval.formats.topics import read_queries
 from nuggeteval.generators.answering import Question, answer_prompt, estimate
-from nuggeteval.generators.rag import BASELINES, VARIANTS, Variant, configuration, with_settings
+from nuggeteval.generators.rag import BASELINES, VARIANTS, Variant, configuration, reads, with_settings
 from nuggeteval.keeping import KeptEvidence
 from nuggeteval.pipeline import (
     CROSS_ENCODER,
@@ -42,8 +42,11 @@ from nuggeteval.pipeline import (
     gather_all,
     load_models,
     questions_of,
+    uses_prior,
 )
 from nuggeteval.rag import REFERENCE, UNICODE, Dialect
+from nuggeteval.rag.passages import ENCODED
+from nuggeteval.rag.provenance import NO_ANSWER
 from nuggeteval.registry import lookup
 
 __all__ = ["add_arguments", "run"]
@@ -89,7 +92,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--candidates", metavar="FILE", help="candidates of each query, or a TREC run")
     add("--depth", type=int, metavar="N", help="take the first N candidates of each query (all)")
     add("--fields", metavar="NAMES", help="fields of the text, by comma; the first with a text counts, then the title")
-    add("--variant", action="append", metavar="NAME", help="of the pipeline, see below; all for the ten (default)")
+    add(
+        "--variant", action="append", metavar="NAME", help="of the pipeline, see below (default); all for the first ten"
+    )
     add("--set", action="append", default=[], metavar="STAGE.OPTION=VALUE", help="change a stage, for ablation")
     add("--reference", action="store_true", help="as the released code does, its faults included")
     add("--citations", metavar="FILE", help="network of citing_doc_id, cited_doc_id: a prior on documents")
@@ -102,7 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--allow-fallback", action="store_true", help="go on without a model that is not there, and record it")
     add("--extractive", action="store_true", help="make answers of sentences of the evidence (default without --model)")
     add("-o", "--out", metavar="FILE", help="answers to write; - is stdout")
-    add("--keep", metavar="DIR", help="folder for VARIANT.jsonl of each variant, and evidence/VARIANT.jsonl")
+    add("--keep", metavar="DIR", help="folder for evidence/, and for VARIANT.jsonl of each variant without -o")
     add("--tag", metavar="TAG", help="of the run (the name of the variant)")
     add("--team", default="nuggeteval", metavar="NAME", help="in the metadata (nuggeteval)")
     add("--ir-metadata", action="store_true", help="write ir-metadata beside each run (RUN.ir-metadata.yml)")
@@ -116,6 +121,7 @@ def run(options: argparse.Namespace) -> int:
     paths = _paths(options, list(named))
     tags = {name: checked_tag(options.tag if options.tag is not None else name) for name in named}
     chat = None if options.extractive else make_chat(options)
+    _check_unread(options, chat)
     prompt = read_prompt(options)
     answer_prompt(prompt)
     topics = _topics(options)
@@ -134,14 +140,37 @@ def run(options: argparse.Namespace) -> int:
     if in_batch(chat, options):
         return 0
     for name, answers in made.runs.items():
+        # A call that fails altogether leaves what is there alone.
+        if not answers:
+            continue
         write_answers(answers, paths[name])
         if options.ir_metadata:
             _write_metadata(options, paths[name], origin, name, variants[name])
     return _report(options, made, paths, chat)
 
 
+def _check_unread(options: argparse.Namespace, chat: Chat | None) -> None:
+    """Refuse options of a language model where none is asked: a forgotten --model would pass for an answer.
+
+    Raises:
+        ParameterError: naming them.
+    """
+    names = ("base_url", "model_id", "cache", "offline", "batch_out", "batch_in", "prompt", "budget", "rpm", "price")
+    given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name)]
+    if chat is None and given:
+        raise ParameterError(f"{', '.join(given)}: of a language model, and none is asked (--model NAME)")
+
+
 def _models(options: argparse.Namespace, variants: dict[str, Variant]) -> Models:
     """The models that the variants need; what goes on without one of them is said."""
+    needs = {
+        "encoder": any(variant.chunking.by in ENCODED for variant in variants.values()),
+        "reranker": any(variant.sentences.by for variant in variants.values()),
+        "citations": any(map(uses_prior, variants.values())),
+    }
+    for name, needed in needs.items():
+        if getattr(options, name) and not needed:
+            raise ParameterError(f"--{name} {getattr(options, name)}: nothing reads it in {listed(list(variants))}")
     full = (options.encoder or ("full" if options.reference else "small")) == "full"
     models = load_models(variants, full, options.reranker, options.citations, options.allow_fallback)
     for message in () if options.quiet else models.notes:
@@ -173,18 +202,18 @@ def _variants(options: argparse.Namespace) -> dict[str, Variant]:
     """The variants that the options name, with the options of the stages that they set.
 
     Raises:
-        UnknownNameError, ParameterError: no such variant, or an option that cannot be set or that none of them has.
+        UnknownNameError, ParameterError: no such variant, or an option that cannot be set or that none of them reads.
     """
-    named = options.variant or ["default"]
+    named = [name for word in options.variant or ["default"] for name in word.split(",")]
     names = list(dict.fromkeys(one for name in named for one in (VARIANTS if name == "all" else [name])))
     known = {**VARIANTS, **BASELINES}
-    found = {name: lookup(known, name, "variant") for name in names}
+    found = {name: with_settings(lookup(known, name, "variant"), options.set) for name in names}
     for setting in options.set:
-        if setting.startswith(("answer.by=model", "answer.by=extractive")):
+        if setting.startswith("answer.by="):
             raise ParameterError(f"--set {setting}: --model NAME or --extractive say who answers")
-        if setting.startswith("retrieval.") and all(variant.retrieval is None for variant in found.values()):
-            raise ParameterError(f"--set {setting}: no retrieval in {listed(names)}")
-    return {name: with_settings(variant, options.set) for name, variant in found.items()}
+        if not any(reads(variant, setting.partition("=")[0]) for variant in found.values()):
+            raise ParameterError(f"--set {setting}: nothing reads it in {listed(names)}, as they are")
+    return found
 
 
 def _answered_by(variant: Variant, chat: Chat | None) -> Variant:
@@ -201,16 +230,28 @@ def _paths(options: argparse.Namespace, names: Sequence[str]) -> dict[str, str]:
         ParameterError: nowhere, or several variants into one file.
         FormatError: a file that cannot be written.
     """
-    if options.out is None and options.keep is None:
+    if not options.out and not options.keep:
         raise ParameterError("answers go to a file or a folder: -o FILE, or --keep DIR")
     if len(names) > 1 and (options.out or options.tag is not None):
         raise ParameterError(f"{len(names)} variants have a file and a tag each: --keep DIR, without -o and --tag")
     if options.ir_metadata and options.out == "-":
         raise ParameterError("--ir-metadata goes beside a run, which stdout has no place for")
     check_output(options.out)
-    if options.out:
-        return {names[0]: options.out}
-    return {name: str(Path(options.keep) / f"{name}.jsonl") for name in names}
+    if options.keep:
+        _check_folder(Path(options.keep).resolve(), options)
+    return {name: options.out or str(Path(options.keep) / f"{name}.jsonl") for name in names}
+
+
+def _check_folder(folder: Path, options: argparse.Namespace) -> None:
+    """Refuse to put what is made among what is read.
+
+    Raises:
+        ParameterError: naming an input.
+    """
+    for file in filter(None, (options.queries, *options.documents, options.candidates, options.citations)):
+        path = Path(file).resolve()
+        if path.parent in (folder, folder / "evidence") or path in (folder, *folder.parents):
+            raise ParameterError(f"--keep {options.keep} is where {file} is: choose a folder of its own")
 
 
 def _topics(options: argparse.Namespace) -> list[Topic]:
@@ -220,28 +261,42 @@ def _topics(options: argparse.Namespace) -> list[Topic]:
         DataError: no query has a candidate, or no candidate a text.
     """
     queries = read_queries(options.queries)
+    inside = read_candidates(options.queries, beside=False)
     beside = read_candidates(options.candidates) if options.candidates else {}
     # Candidates in the record of a query go before those of the file.
-    candidates = {**beside, **read_candidates(options.queries, beside=False)}
+    candidates = {**beside, **inside}
     if options.depth is not None and options.depth < 1:
         raise ParameterError(f"--depth must be at least 1 (got {options.depth})")
     wanted = {topic: candidates.get(topic, [])[: options.depth] for topic in queries}
     every = {document for documents in wanted.values() for document in documents}
     if not every:
-        where = f"{options.candidates} has {listed(list(candidates))}" if candidates else "--candidates FILE names them"
+        where = (
+            f"{options.candidates} has those of {listed(list(beside))}" if beside else "--candidates FILE names them"
+        )
         raise DataError(f"no query of {options.queries} has a candidate: {where}; queries {listed(list(queries))}")
-    fields = tuple(filter(None, options.fields.split(","))) if options.fields else TEXTS
-    documents = {
-        name: one for name, one in read_collection(options.documents, every, fields).items() if one.text.strip()
-    }
+    if options.candidates and not options.quiet:
+        _say_beside(options.candidates, queries, inside, beside)
+    fields = tuple(filter(None, map(str.strip, options.fields.split(",")))) if options.fields else TEXTS
+    found = read_collection(options.documents, every, fields)
+    documents = {name: one for name, one in found.items() if one.text.strip()}
     if not documents:
         raise DataError(f"no candidate has a text in {listed(options.documents)}: {listed(sorted(every))}")
+    if options.fields and all(one.source == "title" for one in documents.values()):
+        raise DataError(f"no candidate has a text in {', '.join(fields)}: --fields names fields of the documents")
     if not options.quiet:
         _say(wanted, every, documents)
     return [
         Topic(topic, query, [documents[one] for one in wanted[topic] if one in documents])
         for topic, query in queries.items()
     ]
+
+
+def _say_beside(path: str, queries: Mapping[str, str], inside: Collection[str], beside: Collection[str]) -> None:
+    """What of a file of candidates is not used."""
+    if unused := [topic for topic in beside if topic in inside]:
+        note(f"warning: {path}: candidates in the records of the queries go before those of {listed(unused)}")
+    if unknown := [topic for topic in beside if topic not in queries]:
+        note(f"warning: {path}: candidates of topics that are no query are ignored: {listed(unknown)}")
 
 
 def _say(wanted: dict[str, list[str]], every: set[str], documents: dict[str, Document]) -> None:
@@ -291,7 +346,7 @@ def _report(options: argparse.Namespace, made: Answers, paths: dict[str, str], c
     """Say what was written and what was not; 1 where an answer is missing."""
     if not options.quiet:
         for name, answers in made.runs.items():
-            note(f"{paths[name]}: {_summary(answers)}")
+            note(f"{paths[name]}: {_summary(answers)}" if answers else f"{paths[name]}: not written, without an answer")
         if chat is not None:
             note(str(chat.ledger))
     if not made.failed:
@@ -304,4 +359,6 @@ def _report(options: argparse.Namespace, made: Answers, paths: dict[str, str], c
 def _summary(answers: Sequence[Answer]) -> str:
     sentences = sum(len(one.sentences) for one in answers)
     cited = {(one.topic, document) for one in answers for s in one.sentences for document in s.citations}
-    return f"{len(answers)} answers, {sentences} sentences, {len(cited)} documents cited"
+    silent = sum(one.text == NO_ANSWER for one in answers)
+    without = f", {silent} that say that there is none" if silent else ""
+    return f"{len(answers)} answers, {sentences} sentences, {len(cited)} documents cited{without}"

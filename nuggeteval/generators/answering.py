@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from nuggeteval.cache import Reply
 from nuggeteval.chat import Chat, Request
-from nuggeteval.errors import ParameterError
-from nuggeteval.judges.llm import Estimate
+from nuggeteval.errors import JudgeError
+from nuggeteval.judges.llm import CHARACTERS_PER_TOKEN, Estimate, check_fields, is_final, reason_of
 from nuggeteval.rag import Evidence, Sentence
 from nuggeteval.rag.provenance import NO_ANSWER, answer_of, parse_answer
 from nuggeteval.text import fill
@@ -18,7 +18,6 @@ from nuggeteval.text import fill
 __all__ = ["Answered", "Question", "answer_prompt", "ask", "estimate"]
 
 _FIELDS = ("{query}", "{evidence}")
-_CHARACTERS_PER_TOKEN = 4
 
 _SCHEMA = {
     "type": "json_schema",
@@ -73,9 +72,7 @@ def answer_prompt(prompt: str | None = None) -> str:
         ParameterError: it lacks the field ``{query}`` or ``{evidence}``.
     """
     text = _own("answer") if prompt is None else prompt
-    missing = [name for name in _FIELDS if name not in text]
-    if missing:
-        raise ParameterError(f"the prompt of answers lacks {', '.join(missing)}")
+    check_fields(text, _FIELDS, "answers")
     return text
 
 
@@ -92,10 +89,10 @@ def ask(
 
     Returns:
         the answers, whose citations are places in the references of the evidence. A reply that cannot be had or read is
-        asked for once more, without the schema; what then fails is named. What waits in a batch is in neither.
+        asked for once more, without the schema; what then fails is named, and what nobody can be asked any more.
 
     Raises:
-        JudgeError: the model cannot be asked.
+        JudgeError: the model cannot be asked at all.
     """
     template = answer_prompt(prompt)
     found = {number: [Sentence(NO_ANSWER, ())] for number, one in enumerate(questions) if not one.evidence.items}
@@ -104,25 +101,38 @@ def ask(
         if number not in found:
             waiting.setdefault(_filled(template, one), []).append(number)
     failed: dict[int, str] = {}
-    done, total = 0, len(waiting)
+    total, answered = len(waiting), 0
     for attempt, form in enumerate(_FORMATS):
-        prompts, again = list(waiting), {}
-        for index, reply in chat.ask_all([_request(text, attempt, form) for text in prompts]):
-            numbers = waiting[prompts[index]]
-            parsed = None if reply.reason else parse_answer(reply.text)
-            if parsed is None:
-                again[prompts[index]] = numbers
-                failed |= dict.fromkeys(numbers, _reason(reply))
-                continue
-            for number in numbers:
-                failed.pop(number, None)
-                cited = [item.citation for item in questions[number].evidence.items]
-                found[number] = answer_of(parsed, cited, questions[number].sentences)
-            done += 1
-            if show:
-                show(done, total)
-        waiting = again
+        prompts, waiting, again = list(waiting), {}, waiting
+        try:
+            for index, reply in chat.ask_all([_request(text, attempt, form) for text in prompts]):
+                numbers = again[prompts[index]]
+                parsed = None if reply.reason else parse_answer(reply.text)
+                if parsed is None:
+                    failed |= dict.fromkeys(numbers, _reason(reply))
+                    if _may_differ(reply):
+                        waiting[prompts[index]] = numbers
+                    continue
+                for number in numbers:
+                    failed.pop(number, None)
+                    cited = [item.citation for item in questions[number].evidence.items]
+                    found[number] = answer_of(parsed, cited, questions[number].sentences)
+                answered += 1
+                if show:
+                    show(answered, total)
+        except JudgeError as error:
+            # What is answered already is not lost for it.
+            if not answered and not failed:
+                raise
+            left = [number for numbers in again.values() for number in numbers if number not in found]
+            failed = {**dict.fromkeys(left, str(error)), **failed}
+            break
     return Answered(found, failed)
+
+
+def _may_differ(reply: Reply) -> bool:
+    """Whether asking for other JSON can help: a server may not know schemas; a refusal stays one."""
+    return bool(reply.reason) or not is_final(reply)
 
 
 def estimate(questions: Sequence[Question], chat: Chat, prompt: str | None = None) -> Estimate:
@@ -131,7 +141,7 @@ def estimate(questions: Sequence[Question], chat: Chat, prompt: str | None = Non
     prompts = {_filled(template, one) for one in questions if one.evidence.items}
     characters = sum(map(len, prompts)) + len(prompts) * len(_own("answer_system"))
     tokens_out = len(prompts) * chat.settings.max_tokens
-    return Estimate(len(prompts), characters // _CHARACTERS_PER_TOKEN, tokens_out)
+    return Estimate(len(prompts), characters // CHARACTERS_PER_TOKEN, tokens_out)
 
 
 def _own(name: str) -> str:
@@ -158,8 +168,5 @@ def _request(text: str, attempt: int, form: str) -> Request:
 
 
 def _reason(reply: Reply) -> str:
-    if reply.reason:
-        return reply.reason
-    return (
-        f"the reply ended early ({reply.finish})" if reply.finish == "length" else "the reply is no JSON of an answer"
-    )
+    reason = reason_of(reply)
+    return "the reply is no JSON of an answer" if reason == "unparsed" else reason

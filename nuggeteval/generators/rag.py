@@ -13,7 +13,7 @@ from nuggeteval.data import Document
 from nuggeteval.errors import ParameterError
 from nuggeteval.rag import UNICODE, Dialect, Evidence, Passage
 from nuggeteval.rag.evidence import KINDS, Extraction, evidence_of
-from nuggeteval.rag.passages import CHUNKERS, Chunking, Encode, Split, passages_of, split
+from nuggeteval.rag.passages import CHUNKERS, ENCODED, Chunking, Encode, Split, passages_of, split
 from nuggeteval.rag.retrieval import Lexical, Retrieval, fuse, order_of, variants_of
 from nuggeteval.rag.selection import FORMULAS, Scored, Selection, first_passages, rerank, select
 from nuggeteval.rag.sentences import RERANKERS, Reranking, Score, rerank_sentences
@@ -159,6 +159,33 @@ def _check(variant: Variant) -> None:
             value = getattr(getattr(variant, stage), option, None)
             if value is not None and not number <= value < math.inf:
                 raise ParameterError(f"{stage}.{option} must be at least {number} (got {value})")
+
+
+_READ: dict[str, Callable[[Any], bool]] = {
+    "chunking.words": lambda v: v.chunking.by != "whole",
+    "chunking.stride": lambda v: v.chunking.by == "rule",
+    "chunking.similarity": lambda v: v.chunking.by == "semantic",
+    "chunking.drift": lambda v: v.chunking.by == "topic-shift",
+    "chunking.least": lambda v: v.chunking.by in ENCODED,
+    "retrieval.variants": lambda v: v.retrieval.fusion is not None,
+    "retrieval.feedback": lambda v: v.retrieval.fusion is not None,
+    "retrieval.terms": lambda v: v.retrieval.fusion is not None and v.retrieval.feedback > 0,
+    "selection.formula": lambda v: v.retrieval is not None,
+    "selection.title": lambda v: v.retrieval is not None and v.selection.formula == "as-run",
+    "selection.temporal": lambda v: v.retrieval is not None and v.selection.formula is not None,
+    "selection.citation": lambda v: v.retrieval is not None and v.selection.formula is not None,
+    "evidence.per_passage": lambda v: v.evidence.by == "sentences",
+    "sentences.depth": lambda v: v.sentences.by is not None,
+    "answer.templates": lambda v: v.answer.by != "verbatim",
+}
+"""Option -> whether a variant reads it; options that are not here are always read."""
+
+
+def reads(variant: Variant, option: str) -> bool:
+    """Whether a variant, as it is, reads an option ``stage.option``."""
+    if option.startswith("retrieval.") and variant.retrieval is None:
+        return False
+    return bool(_READ[option](variant)) if option in _READ else True
 
 
 def _parsed(value: str, kind: Any, setting: str) -> Any:
@@ -346,11 +373,24 @@ class Gathering:
             if reranking.by is None:
                 return evidence_of(self._query, self.selected(variant), extraction, self._dialect)
             whole = evidence_of(self._query, self.selected(variant), extraction._replace(items=None), self._dialect)
-            score = lookup(self._tools.score, reranking.by, "reranker of sentences")
-            items = rerank_sentences(self._query, whole.items, score, reranking.depth)
+            items = rerank_sentences(self._query, whole.items, self._score(reranking.by), reranking.depth)
             return Evidence(whole.references, items[: extraction.items])
 
         return self._once(("evidence", variant._replace(answer=Answering())), make)
+
+    def _score(self, by: str) -> Score:
+        """A reranker that is asked about each sentence once, unless its scores hang on the others it is shown."""
+        score = lookup(self._tools.score, by, "reranker of sentences")
+        if by != "cross-encoder":
+            return score
+        known: dict[str, float] = self._once(("scores", by), dict)
+
+        def remembered(query: str, texts: Sequence[str]) -> list[float]:
+            new = [text for text in dict.fromkeys(texts) if text not in known]
+            known.update(zip(new, score(query, new), strict=True))
+            return [known[text] for text in texts]
+
+        return remembered
 
     def stages(self, variant: Variant) -> dict[str, Any]:
         """What every stage made, as JSON has it: for a file of evidence."""

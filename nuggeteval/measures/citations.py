@@ -1,7 +1,8 @@
 """What answers cite: against relevant documents, against another run's citations, and by judged support.
 
 LongEval-RAG at CLEF 2026; TREC RAG 2024 (support evaluation). What an answer cites is the set of documents that its
-sentences cite, whatever it lists as references. A citation that leads nowhere is wrong wherever it could be right.
+sentences cite, whatever it lists as references. A citation that leads nowhere is wrong against relevant documents and
+in the diagnostics; the three measures of sets, as published, are of documents, and a note names what leads nowhere.
 """
 
 from __future__ import annotations
@@ -251,6 +252,13 @@ def _cited_record(kernel: Callable[..., _Values], definition: str) -> Record:
     )
 
 
+def _remarks_on_sets(answers: _Answers, inputs: AnswerInputs, undefined: str) -> Iterator[str]:
+    del undefined
+    lost = [t for t in inputs.reference or {} if t in answers and answers[t].unresolved]
+    for message in _remarks_on_lost({topic: answers[topic] for topic in lost}, inputs):
+        yield message.replace("count as wrong", "are in no set of documents")
+
+
 def _set_record(denominator: Callable[[frozenset[str], frozenset[str]], int], definition: str) -> Record:
     return Record(
         _against_reference(_in_common, denominator),
@@ -259,6 +267,7 @@ def _set_record(denominator: Callable[[frozenset[str], frozenset[str]], int], de
         _UNDEFINED,
         views=("answers",),
         needs=("answers", "reference"),
+        remarks=_remarks_on_sets,
     )
 
 

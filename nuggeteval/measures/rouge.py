@@ -97,8 +97,8 @@ def _of_word(char: str) -> bool:
 
 
 def uses_unicode(text: str) -> bool:
-    """Whether more than a tenth of the letters of a text are outside ASCII: a text that rouge-score cannot read."""
-    letters = [char for char in text if char.isalpha()]
+    """Whether over a tenth of the letters and digits of a text are outside ASCII: rouge-score cannot read it."""
+    letters = [char for char in text if char.isalnum()]
     return sum(not char.isascii() for char in letters) > _FOREIGN * len(letters)
 
 

