@@ -19,7 +19,7 @@ check: .venv/dev
 coverage: .venv/dev
 	$(BIN)/python -m pytest --cov --cov-report=term-missing
 
-# Rebuild runs/demo-*.run and runs/lancer-*.run from the texts and judgments in qrels/.
+# Rebuild runs/demo-*.run, lancer-*.run, bm25.run and rag-* from the texts and judgments in qrels/.
 runs: .venv/demo
 	$(BIN)/python tools/make_demo_runs.py
 

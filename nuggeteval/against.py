@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from nuggeteval.data import Answer
-from nuggeteval.errors import DataError, ParameterError, listed
+from nuggeteval.errors import DataError, ParameterError, UnknownNameError, listed
 from nuggeteval.formats.answers import read_answers
 from nuggeteval.formats.candidates import read_candidates
 from nuggeteval.formats.gold import read_gold
@@ -16,6 +16,7 @@ from nuggeteval.formats.trec import read_qrels
 from nuggeteval.grammar import Measure, split
 from nuggeteval.measures import NICKNAMES, TABLE, as_measures, record_of
 from nuggeteval.references import AnswerInputs
+from nuggeteval.registry import suggestion
 
 __all__ = ["Chosen", "add_answer_options", "answer_files_of", "choose", "read_inputs", "scores_answers"]
 
@@ -111,6 +112,8 @@ def choose(texts: Sequence[str], options: argparse.Namespace, answers: bool) -> 
     left_out: dict[str, list[str]] = {}
     kept = []
     for measure in as_measures(texts):
+        if answers and not options.judgments:
+            _check_known(measure)
         missing = _missing(measure, options, answers)
         if not missing:
             kept.append(measure)
@@ -125,6 +128,16 @@ def choose(texts: Sequence[str], options: argparse.Namespace, answers: bool) -> 
     of_units = tuple(measure for measure in kept if not _takes_answers(measure))
     notes = (f"left out, as their inputs are not given: {told}",) if told else ()
     return Chosen(tuple(map(str, kept)), of_answers, of_units, notes)
+
+
+def _check_known(measure: Measure) -> None:
+    """Refuse a name that nothing here computes of answers alone.
+
+    Raises:
+        UnknownNameError: with a hint.
+    """
+    if measure.name not in TABLE:
+        raise UnknownNameError(f"unknown measure {str(measure)!r}{suggestion(measure.name, TABLE)}")
 
 
 def _missing(measure: Measure, options: argparse.Namespace, answers: bool) -> str:

@@ -16,7 +16,17 @@ from typing import IO, Any
 
 from nuggeteval.errors import FormatError, MissingDependencyError, shorten
 
-__all__ = ["json_line", "json_object", "json_records", "lines_of", "parse_json", "read_bytes", "stem", "write_text"]
+__all__ = [
+    "STDIN",
+    "json_line",
+    "json_object",
+    "json_records",
+    "lines_of",
+    "parse_json",
+    "read_bytes",
+    "stem",
+    "write_text",
+]
 
 STDIN = "-"
 

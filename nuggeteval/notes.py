@@ -34,6 +34,8 @@ def table_notes(bound: Sequence[Bound], policies: Policies, qrels: NuggetQrels, 
     subtopics = any("weights" in m.record.params for m in bound)
     if subtopics and qrels.bank is None and qrels.declared.max(initial=0) <= 1:
         notes.append(f"{qrels.name}: every topic has one nugget at most: are these nugget qrels?")
+    if policies.on_failed == "zero" and qrels.failed is not None and qrels.failed.any():
+        notes.append(f"{qrels.name}: {int(qrels.failed.sum())} judgments failed, and count 0")
     if policies.on_failed == "skip" and qrels.failed is not None and qrels.failed.any():
         skipped = [topic for topic, failed in zip(qrels.topics, qrels.failed.tolist(), strict=True) if failed]
         notes.append(f"{qrels.name}: topics with failed judgments, left out for every run: {listed(skipped)}")

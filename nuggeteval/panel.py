@@ -105,6 +105,8 @@ def pool_answers(
     shown = {topic: tuple(map(_shown, texts.values())) for topic, texts in by_topic.items() if texts}
     if not shown:
         theirs = listed(topic_order({answer.topic for answer in answers}))
+        if answers and not any(answer.text.strip() for answer in answers):
+            raise DataError("no answer has a text")
         raise DataError(
             f"no topic in common: references of {listed(topics) or 'none'} and answers to {theirs or 'none'}"
         )

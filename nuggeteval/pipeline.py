@@ -247,23 +247,23 @@ def gather_all(
         tools: models and the citation prior.
         dialect: how texts are taken apart.
         keep: where evidence is kept, and what an earlier call made is found.
-        show: called with (topics that are done, all of them).
+        show: called with (pieces of evidence, all of them).
 
     Raises:
         ParameterError: as the stages.
     """
     library = Library([[one.id for one in topic.documents] for topic in topics], dialect)
     found: Gathered = {name: [] for name in variants}
-    for number, topic in enumerate(topics, start=1):
+    for topic in topics:
         stages = Gathering(topic.query, topic.documents, library, tools)
         for name, variant in variants.items():
             known = keep.known(name, topic) if keep else None
             found[name].append(known or stages.evidence(variant))
             if keep and known is None:
                 keep.write(name, topic, stages)
+            if show:
+                show(sum(map(len, found.values())), len(topics) * len(variants))
         library.release(one.id for one in topic.documents)
-        if show:
-            show(number, len(topics))
     return found
 
 

@@ -17,7 +17,7 @@ from nuggeteval.errors import FormatError, shorten
 from nuggeteval.files import lines_of, parse_json
 from nuggeteval.ids import decode
 
-__all__ = ["TOPIC_KEYS", "WRAPPERS", "Record", "first_of", "identifier", "is_table", "records_of"]
+__all__ = ["TOPIC_KEYS", "WRAPPERS", "Record", "first_of", "identifier", "is_table", "records_of", "sound_id"]
 
 TOPIC_KEYS = ("narrative_id", "query_id", "qid", "topic_id", "request_id", "turn_id", "topic", "id")
 """What the id of a topic is called; ``topic`` late, since TREC RAG 2024 has its words there."""
@@ -45,7 +45,7 @@ def records_of(path: str) -> Iterator[Record]:
     Raises:
         FormatError: naming file and line: not JSON, a table with a line of another length; a folder without such files.
     """
-    if not Path(path).is_dir():
+    if not path or not Path(path).is_dir():
         yield from _in_file(path)
         return
     files = sorted(str(file) for file in Path(path).rglob("*") if file.is_file() and _is_named(file))
@@ -67,9 +67,25 @@ def identifier(record: Record, names: Iterable[str], what: str) -> str:
         FormatError: there is none, or it is no id.
     """
     found = first_of(record.values, names)
-    if isinstance(found, bool) or not isinstance(found, str | int) or not str(found).strip():
+    if found is None or not str(found).strip():
         raise FormatError(record.path, f"no {what}: expected one of the keys {', '.join(names)}", record.line)
-    return str(found).strip()
+    if isinstance(found, bool) or not isinstance(found, str | int):
+        shown = shorten(repr(found), 40)
+        raise FormatError(record.path, f"no {what}: it must be a string or an integer (got {shown})", record.line)
+    return sound_id(str(found).strip(), record.path, record.line)
+
+
+def sound_id(name: str, path: str, line: int | None = None) -> str:
+    """An id as it is.
+
+    Raises:
+        FormatError: it has half of a surrogate pair, which no file can hold.
+    """
+    try:
+        name.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise FormatError(path, f"id {name!r} has half of a surrogate pair", line) from None
+    return name
 
 
 def is_table(line: bytes, names: Iterable[str]) -> bool:
@@ -117,14 +133,14 @@ def _object(entry: Any, path: str, line: int) -> dict[str, Any]:
 def _objects(number: int, first: bytes, rest: Iterator[tuple[int, bytes]], path: str) -> Iterator[Record]:
     """JSON lines; or one object over many lines, that is a record or holds records."""
     try:
-        entry = parse_json(first, path, number)
+        entry = parse_json(first.rstrip(), path, number)
     except FormatError:
         whole = _whole(first, rest)
         try:
             entry = parse_json(whole, path, number)
         except FormatError:
             # Neither: the error of the first line says more than that of the whole.
-            entry = parse_json(first, path, number)
+            entry = parse_json(first.rstrip(), path, number)
     first_record = _object(entry, path, number)
     rest = ((line, raw) for line, raw in rest if raw.strip())
     second = next(rest, None)
@@ -133,7 +149,7 @@ def _objects(number: int, first: bytes, rest: Iterator[tuple[int, bytes]], path:
         return
     yield Record(path, number, first_record)
     for line, raw in chain((second,), rest):
-        yield Record(path, line, _object(parse_json(raw, path, line), path, line))
+        yield Record(path, line, _object(parse_json(raw.rstrip(), path, line), path, line))
 
 
 def _unwrapped(entry: dict[str, Any], path: str, line: int) -> Iterator[Record]:

@@ -51,12 +51,14 @@ class AnswerInputs:
         return replace(self, pool=pool, runs=tuple(runs))
 
     def topics(self, need: str) -> list[str]:
-        """The topics that one of the inputs has.
+        """The topics that one of the inputs has; of queries, which may be those of a whole track, the answered ones.
 
         Args:
             need: the name of an attribute that is given.
         """
         source = getattr(self, need)
+        if need == "queries":
+            return [topic for topic in source if self.pool.get(topic)] or list(source)
         if isinstance(source, NuggetQrels):
             return [topic for topic, judged in zip(source.topics, source.judged_topics, strict=True) if judged]
         return list(source)

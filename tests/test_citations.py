@@ -131,6 +131,18 @@ def test_AN04_a_citation_that_leads_nowhere_is_wrong_and_told_of(shared, write, 
     assert f"A: 1 citations lead nowhere and count as wrong: {place}" in result.err
 
 
+def test_sets_against_a_reference_name_citations_that_lead_nowhere(shared, write, cli):
+    files = case(shared, write, "AN04")
+    run = files["rag_run.jsonl"]
+    reference = write(
+        "reference.jsonl", '{"run": "G", "topic": "t1", "answer": [{"text": "x", "citations": ["dA"]}]}\n'
+    )
+    result = cli("score", "-m", "citation_precision,citation_jaccard", "--reference-run", reference, run)
+    assert result.out.split()[2::3] == ["1.0000", "1.0000"]
+    assert "1 citations lead nowhere and are in no set of documents" in result.err
+    assert "sentence 2: 5" in result.err
+
+
 def test_AN06_documents_are_counted_once(shared, write, cli):
     files = case(shared, write, "AN06")
     result = cli("score", "-m", "P_cited", "--qrels", files["qrels.txt"], files["rag_run.jsonl"])

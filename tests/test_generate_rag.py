@@ -15,6 +15,7 @@ from nuggeteval.formats.answers import read_answers
 from nuggeteval.formats.candidates import read_candidates
 from nuggeteval.formats.citations import read_citation_prior
 from nuggeteval.formats.documents import availability, read_collection
+from nuggeteval.formats.gold import read_gold
 from nuggeteval.formats.topics import read_queries
 from nuggeteval.generators.bm25 import bm25_run
 from nuggeteval.generators.rag import BASELINES, VARIANTS, Tools, with_settings
@@ -102,6 +103,47 @@ def test_reading_ends_when_all_are_there(write):
 def test_documents_that_are_none(content, message, write):
     with pytest.raises(FormatError, match=message):
         read_collection([write("d", content)], {"d", "e"})
+
+
+def test_the_first_of_several_records_holds_no_others(write):
+    path = write("q", jsonl([{**QUERIES[0], "documents": []}, QUERIES[1]]))
+    assert list(read_queries(path)) == ["q1", "q2"]
+    path = write("d", jsonl([{**DOCUMENTS[0], "data": [{"id": "x", "text": "y"}]}, DOCUMENTS[1]]))
+    assert list(read_collection([path])) == ["d1", "d2"]
+    alone = write("e", json.dumps({"data": DOCUMENTS[:2]}))
+    assert list(read_collection([alone])) == ["d1", "d2"]
+
+
+def test_an_open_quote_takes_nothing_in(write):
+    path = write("d.tsv", 'id\ttext\nd1\t"Tides change.\nd2\tThe moon.\n')
+    with pytest.raises(FormatError, match="a cell that begins with a quote must end with one"):
+        read_collection([path])
+    quoted = write("e.tsv", 'id\ttext\nd1\t"Tides ""change""\nagain."\nd2\tThe "moon".\n')
+    assert [one.text for one in read_collection([quoted]).values()] == ['Tides "change"\nagain.', 'The "moon".']
+
+
+def test_all_readers_agree_on_what_the_topic_is(write):
+    record = {"narrative_id": "q1", "topic": "ocean tides", "query": "  Why tides?  ", "doc_ids": ["d"], "gold": "So."}
+    path = write("q", jsonl([record]))
+    assert read_queries(path) == {"q1": "Why tides?"}
+    assert read_candidates(path) == {"q1": ["d"]}
+    assert read_gold(path) == {"q1": ["So."]}
+
+
+def test_ids_that_are_none(write):
+    for value, message in (
+        (1.5, "must be a string or an integer"),
+        (["x"], "must be a string"),
+        ("", "expected one of"),
+    ):
+        with pytest.raises(FormatError, match=message):
+            read_queries(write("q", jsonl([{"id": value, "query": "x"}])))
+    with pytest.raises(FormatError, match="half of a surrogate pair"):
+        read_queries(write("q", '{"id": "q\\ud800", "query": "x"}\n'))
+    with pytest.raises(FormatError, match="a column query_id"):
+        read_queries(write("q", "foo,query\nq1,x\n"))
+    with pytest.raises(FormatError, match="q:2: not JSON"):
+        read_queries(write("q", jsonl([{"id": "q", "query": "x"}]) + '{"id": \n'))
 
 
 @pytest.mark.parametrize(
@@ -788,5 +830,12 @@ def test_bm25_by_the_command(cli, tmp_path, write):
     code, scores, _ = cli("score", "--rel", "3", "-m", "nDCG@10", "qrels/demo.qrels", out, "--quiet")
     assert float(scores.split()[-1]) > 0.5
     assert cli("generate", "bm25", *texts, "--depth", "0", "-o", out).code == 2
+    only = write("c", "tides tides-01\ntides gone\n")
+    err = cli("generate", "bm25", *texts, "--candidates", only, "-o", out).err
+    assert "queries without a candidate: broad-street, heat-pumps, sourdough" in err
+    assert "candidates that are not in the collection: gone" in err
+    blank = write("b.jsonl", jsonl([{"id": "q a", "query": "the tide"}]))
+    result = cli("generate", "bm25", "--queries", blank, *texts[2:], "-o", out)
+    assert (result.code, "must not have white space in a run (got 'q a')" in result.err) == (1, True)
     empty = write("e.jsonl", '{"id": "d", "text": "..."}\n')
     assert cli("generate", "bm25", *texts[:2], "--documents", empty, "-o", out).code == 1

@@ -363,7 +363,7 @@ def test_missing_answers_count_0_and_are_named():
 def test_what_a_panel_cannot_be_asked():
     with pytest.raises(DataError, match="no topic in common: references of t1 and answers to t2"):
         pool_answers([Answer("a", "t2", "x")], {"t1": ["r"]}, QUESTIONS)
-    with pytest.raises(DataError, match="no topic in common"):
+    with pytest.raises(DataError, match="no answer has a text"):
         pool_answers([Answer("a", "t1", " ")], {"t1": ["r"]}, QUESTIONS)
     with pytest.raises(DataError, match="answers to none"):
         pool_answers([], {"t1": ["r"]}, QUESTIONS)

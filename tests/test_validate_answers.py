@@ -88,7 +88,8 @@ def test_many_of_a_sort_are_told_in_a_few_lines(write):
 def test_a_second_answer_may_stand_in_another_file(write):
     first, second = write("a", lines(answer())), write("b", lines(answer("t2"), answer()))
     [problem] = problems("answers", [first, second])
-    assert str(problem) == f"{second}:2: error: two answers of run 'A' to topic 't1' ({first}:1 and {second}:2)"
+    said = f"{second}:2: error: two answers of run 'A' to topic 't1' ({first}:1 and {second}:2)"
+    assert str(problem) == f"{said}; of two runs with one name one needs another run_id"
     nuggets = write("n", lines({"run": "A", "topic": "t1", "nuggets": ["x"]}))
     assert problems("answers", [first, nuggets]) == problems("answers", [nuggets, first]) == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from nuggeteval.cli import check_output, checked_tag, note, progress_bar
 from nuggeteval.errors import DataError, listed
@@ -54,9 +55,26 @@ def run(options: argparse.Namespace) -> int:
     made = bm25_run(queries, documents, options.depth, options.k1, options.b, tag, show, candidates)
     write_run(made, options.out)
     if not options.quiet:
-        if empty := [topic for topic in queries if topic not in made.topics]:
-            note(f"warning: queries of which no document has a word: {listed(empty)}")
+        for message in _warnings(list(queries), candidates, documents, made.topics):
+            note(f"warning: {message}")
         note(
             f"{options.out}: {len(made)} documents of {len(made.topics)} topics, from a collection of {len(documents)}"
         )
     return 0
+
+
+def _warnings(
+    queries: Sequence[str],
+    candidates: Mapping[str, Sequence[str]] | None,
+    documents: Collection[str],
+    ranked: Collection[str],
+) -> Iterator[str]:
+    """What is not in the run, and why."""
+    if candidates is not None:
+        if without := [topic for topic in queries if topic not in candidates]:
+            yield f"queries without a candidate: {listed(without)}"
+        if missing := sorted({one for topic in queries for one in candidates.get(topic, ())} - set(documents)):
+            yield f"candidates that are not in the collection: {listed(missing)}"
+    asked = [topic for topic in queries if candidates is None or topic in candidates]
+    if empty := [topic for topic in asked if topic not in ranked]:
+        yield f"queries of which no document has a word: {listed(empty)}"

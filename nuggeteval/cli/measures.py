@@ -79,7 +79,7 @@ def _full(name: str) -> Iterator[str]:
         ),
         "cutoff": record.cutoff,
         "units": ", ".join(record.views) or "any",
-        "needs": ", ".join(record.needs if record.takes_answers else ["qrels", "run", *record.needs]),
+        "needs": ", ".join(_needs(record)),
         "aggregate": "sum over topics" if record.summed else "mean over topics",
         "direction": better[record.higher_is_better],
         "equals": record.oracle,
@@ -92,6 +92,13 @@ def _full(name: str) -> Iterator[str]:
             f"  {param:<12} ",
             f"{info.meaning}; {info.rule}{'' if info.default is None else f' (default {info.default})'}",
         )
+
+
+def _needs(record: Record) -> Iterator[str]:
+    """What a measure is computed from; ``sources``, the documents that answers cite, come with the judgments."""
+    if not record.takes_answers:
+        yield from ("answers",) if "judgments" in record.needs else ("qrels", "run")
+    yield from (need for need in record.needs if need != "sources")
 
 
 def _wrapped(label: str, text: str) -> Iterator[str]:

@@ -91,7 +91,8 @@ def run(options: argparse.Namespace) -> int:
         note(
             f"{options.out}: {len(scores.runs)} runs, {len(scores.topics)} topics, {len(opinions)} calls; {chat.ledger}"
         )
-    return 0
+    # Scores of nothing are no scores.
+    return int(bool(opinions) and not any(opinion.scores for opinion in opinions))
 
 
 def _warn(options: argparse.Namespace, notes: tuple[str, ...]) -> None:

@@ -23,6 +23,7 @@ from nuggeteval.cli import (
 )
 from nuggeteval.data import Answer, Document
 from nuggeteval.errors import DataError, ParameterError, listed
+from nuggeteval.files import STDIN
 from nuggeteval.formats.answers import write_answers
 from nuggeteval.formats.candidates import read_candidates
 from nuggeteval.formats.documents import TEXTS, availability, read_collection
@@ -180,7 +181,7 @@ def _models(options: argparse.Namespace, variants: dict[str, Variant]) -> Models
 
 def _gathered(options: argparse.Namespace, topics: list[Topic], models: Models, dialect: Dialect) -> Gathered:
     """The evidence of all variants, what was kept included."""
-    show = progress_bar("queries", options.quiet)
+    show = progress_bar("pieces of evidence", options.quiet)
     with _kept(options, models, topics) as keep:
         gathered = gather_all(topics, models.variants, models.tools, dialect, keep, show)
     if keep and (keep.read or keep.dropped) and not options.quiet:
@@ -261,7 +262,8 @@ def _topics(options: argparse.Namespace) -> list[Topic]:
         DataError: no query has a candidate, or no candidate a text.
     """
     queries = read_queries(options.queries)
-    inside = read_candidates(options.queries, beside=False)
+    # Stdin can be read once: it has queries, and candidates are in a file.
+    inside = read_candidates(options.queries, beside=False) if options.queries != STDIN else {}
     beside = read_candidates(options.candidates) if options.candidates else {}
     # Candidates in the record of a query go before those of the file.
     candidates = {**beside, **inside}

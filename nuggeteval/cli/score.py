@@ -74,7 +74,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _check_usage(options: argparse.Namespace) -> None:
     if not options.runs and not scores_answers(options, measures=True):
-        raise ParameterError("there is no run: nuggeteval QRELS RUN..., or --judgments FILE --bank BANK ANSWERS...")
+        raise ParameterError(
+            "there is no run: nuggeteval QRELS RUN..., or ANSWERS with --gold, --qrels, ... or --judgments and --bank"
+        )
     if options.no_summary and not options.by_topic:
         raise ParameterError("-n (no summary) without -q (by topic) leaves nothing to print")
     check_stdin((options.qrels, options.bank, options.judgments, *answer_files_of(options), *options.runs))

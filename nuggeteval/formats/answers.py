@@ -74,7 +74,10 @@ def merge(first: Answer, second: Answer) -> Answer:
         return replace(first, nuggets=second.nuggets)
     if second.nuggets is None and first.nuggets is not None and not first.text:
         return replace(second, nuggets=first.nuggets)
-    raise DataError(f"two answers of run {second.run!r} to topic {second.topic!r} ({first.place} and {second.place})")
+    in_one_file = first.place.rpartition(":")[0] == second.place.rpartition(":")[0]
+    hint = "" if in_one_file else "; of two runs with one name one needs another run_id"
+    places = f"({first.place} and {second.place})"
+    raise DataError(f"two answers of run {second.run!r} to topic {second.topic!r} {places}{hint}")
 
 
 def answers_from_bytes(
@@ -159,6 +162,10 @@ def _identifier(
     if len(ids) > 1:
         raise DataError(f"conflicting {what}s: " + ", ".join(f"{key} {value!r}" for key, value in given.items()))
     identifier = ids.pop() if ids else default
+    try:
+        identifier.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise DataError(f"the {what} {identifier!r} has half of a surrogate pair, which no file can hold") from None
     if not identifier.strip():
         raise DataError(f"no {what}: expected one of the keys {', '.join(keys)}")
     return identifier

@@ -133,7 +133,8 @@ def _rows(path: str, titled: bool) -> Iterator[tuple[str, int, str, str]]:
             if row.strip():
                 topic, tab, text = decode(row).strip().partition("\t")
                 if not tab or not text.strip():
-                    raise FormatError(path, f"expected id<TAB>text, found {shorten(decode(row))!r}", line)
+                    hint = "or a table that has a column query_id, topic, ..."
+                    raise FormatError(path, f"expected id<TAB>text, found {shorten(decode(row))!r} ({hint})", line)
                 yield path, line, topic, text.strip()
 
 

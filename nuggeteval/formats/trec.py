@@ -144,10 +144,12 @@ def write_run(run: Run, path: str) -> None:
 
     Raises:
         FormatError: the file cannot be written.
-        DataError: the name of the run is no tag, since it has white space.
+        DataError: the name of the run is no tag, or the id of a topic none of a run, since it has white space.
     """
     if run.name.split() != [run.name]:
         raise DataError(f"the name of a run is its tag and must not have white space (got {run.name!r})")
+    if blank := [topic for topic in run.topics if topic.split() != [topic]]:
+        raise DataError(f"the id of a topic must not have white space in a run (got {blank[0]!r})")
     write_text(path, "".join([*(f"{line}\n" for line in run.metadata), *_run_lines(run)]))
 
 

@@ -205,7 +205,7 @@ RECORDS: dict[str, Record] = {
         f"{_GOLD}, section 5 (a judge of BERGEN, Rau et al. 2024)",
         {"rel": REL},
         views=("responses",),
-        needs=("bank",),
+        needs=("judgments", "bank"),
     ),
     "groundedness": Record(
         nugget_recall,
@@ -214,7 +214,7 @@ RECORDS: dict[str, Record] = {
         f"{_GOLD}, section 5 (TREC iKAT 2023)",
         {"rel": REL},
         views=("responses",),
-        needs=("sources",),
+        needs=("judgments", "sources"),
     ),
     "Precision_NtR": Record(
         nugget_precision,

@@ -84,6 +84,8 @@ def check_folder(name: str) -> None:
 
 def pretrained(kind: Any, name: str, **options: Any) -> Any:
     """What transformers makes of a folder or a name; its many kinds of errors as one."""
+    # Its bars would be in the way of ours, also where nobody wants any.
+    imported("transformers", "nli").utils.logging.disable_progress_bar()
     try:
         return kind.from_pretrained(name, **options)
     except Exception as error:
