@@ -13,7 +13,9 @@ from nuggeteval.chat import Chat, Settings
 from nuggeteval.data import Answer
 from nuggeteval.errors import DataError, JudgeError, ParameterError
 from nuggeteval.formats.scores import read_scores
-from nuggeteval.panel import MEASURES, Panel, pool_answers, scores_of, trace_lines
+from nuggeteval.panel import MEASURES, pool_answers
+from nuggeteval.panel.asking import Panel
+from nuggeteval.panel.verdicts import scores_of, trace_lines
 from nuggeteval.replies import parse_table
 
 # Words that occur nowhere else, so that they are found in a prompt if they are there.

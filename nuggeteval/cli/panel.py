@@ -11,7 +11,9 @@ from nuggeteval.formats.answers import read_answers
 from nuggeteval.formats.gold import read_gold
 from nuggeteval.formats.scores import write_scores
 from nuggeteval.formats.topics import read_queries
-from nuggeteval.panel import Panel, pool_answers, scores_of, trace_lines
+from nuggeteval.panel import pool_answers
+from nuggeteval.panel.asking import Panel
+from nuggeteval.panel.verdicts import scores_of, trace_lines
 from nuggeteval.policies import ON_FAILED
 
 __all__ = ["add_arguments", "run"]

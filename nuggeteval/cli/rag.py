@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -31,6 +30,7 @@ from nuggeteval.formats.metadata import write_ir_metadata
 from nuggeteval.formats.topics import read_queries
 from nuggeteval.generators.answering import Question, answer_prompt, estimate
 from nuggeteval.generators.rag import BASELINES, VARIANTS, Variant, configuration, reads, with_settings
+from nuggeteval.judges.llm import asked_with
 from nuggeteval.keeping import KeptEvidence
 from nuggeteval.pipeline import (
     CROSS_ENCODER,
@@ -317,9 +317,7 @@ def _tools(options: argparse.Namespace, chat: Chat | None, prompt: str | None) -
     """What all answers were made with."""
     made: dict[str, Any] = {"reference": options.reference}
     if chat is not None:
-        settings = chat.settings
-        made |= {name: getattr(settings, name) for name in ("model", "host", "temperature", "seed", "max_tokens")}
-        made["prompt"] = hashlib.sha256(answer_prompt(prompt).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        made |= {**asked_with(chat, answer_prompt(prompt)), "max_tokens": chat.settings.max_tokens}
     return made
 
 

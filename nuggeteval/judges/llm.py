@@ -29,6 +29,7 @@ __all__ = [
     "SupportJudge",
     "YesNoJudge",
     "YesNoListJudge",
+    "asked_with",
     "check_fields",
     "is_final",
     "read_own_prompt",
@@ -88,14 +89,9 @@ class LlmJudge:
         for what, value in (("votes", votes), ("nuggets a call", self._per_call)):
             if value < 1:
                 raise ParameterError(f"{what} must be at least 1 (got {value})")
-        s = chat.settings
         self.params: Mapping[str, Any] = {
-            "model": s.model,
-            "host": s.host,
-            "temperature": s.temperature,
-            "seed": s.seed,
-            "max_tokens": s.max_tokens,
-            "prompt": hashlib.sha256(self._prompt.encode()).hexdigest()[:12],
+            **asked_with(chat, self._prompt),
+            "max_tokens": chat.settings.max_tokens,
             **({"votes": votes} if votes > 1 else {}),
             **({"per_call": self._per_call} if self._per_call != type(self).batch or self.file else {}),
         }
@@ -158,6 +154,18 @@ class LlmJudge:
 def read_own_prompt(name: str) -> str:
     """A prompt that comes with the package, by its name."""
     return files("nuggeteval.judges").joinpath(f"prompts/{name}.txt").read_text("utf-8")
+
+
+def asked_with(chat: Chat, prompt: str) -> dict[str, Any]:
+    """What replies of a model depend on beside the question and its length: model, host, temperature, seed, prompt."""
+    settings = chat.settings
+    return {
+        "model": settings.model,
+        "host": settings.host,
+        "temperature": settings.temperature,
+        "seed": settings.seed,
+        "prompt": hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()[:12],
+    }
 
 
 def check_fields(prompt: str, fields: Sequence[str], whose: str) -> None:
