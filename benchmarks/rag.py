@@ -20,10 +20,12 @@ from nuggeteval.data import Document
 from nuggeteval.formats.candidates import read_candidates
 from nuggeteval.formats.documents import read_collection
 from nuggeteval.formats.topics import read_queries
-from nuggeteval.generators.rag import VARIANTS, Tools
+from nuggeteval.generators.variants import VARIANTS
 from nuggeteval.models.encoders import SentenceEncoder
-from nuggeteval.pipeline import Topic, gather_all
+from nuggeteval.pipeline import Topic
+from nuggeteval.pipeline.running import gather_all
 from nuggeteval.rows import FloatArray
+from nuggeteval.stages import Tools
 
 
 def made_up(queries: int = 20, documents: int = 10, sentences: int = 300) -> list[Topic]:

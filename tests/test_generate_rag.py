@@ -18,10 +18,12 @@ from nuggeteval.formats.documents import availability, read_collection
 from nuggeteval.formats.gold import read_gold
 from nuggeteval.formats.topics import read_queries
 from nuggeteval.generators.bm25 import bm25_run
-from nuggeteval.generators.rag import BASELINES, VARIANTS, Tools, with_settings
-from nuggeteval.pipeline import Origin, Topic, answer_all, gather_all
+from nuggeteval.generators.variants import BASELINES, VARIANTS, with_settings
+from nuggeteval.pipeline import Origin, Topic
+from nuggeteval.pipeline.running import answer_all, gather_all
 from nuggeteval.rag import Dialect
 from nuggeteval.rag.provenance import NO_ANSWER
+from nuggeteval.stages import Tools
 
 QUERIES = [
     {"query_id": "q1", "question": "How do tides change along a coast?", "doc_ids": ["d1", "d2"]},
@@ -282,7 +284,7 @@ def test_all_variants_with_what_they_made(cli, files, tmp_path, save_model):
 
 
 def test_a_call_that_was_killed_goes_on_where_it_was(cli, files, tmp_path, monkeypatch, write):
-    from nuggeteval.generators.rag import Gathering
+    from nuggeteval.stages import Gathering
 
     made = []
     evidence = Gathering.evidence
@@ -329,7 +331,7 @@ def test_a_call_that_was_killed_goes_on_where_it_was(cli, files, tmp_path, monke
     assert len(records(kept / "default.jsonl")) == 1
     assert "0 of 2 pieces" in cli(*again, "--reference").err
     assert "2 of 2 pieces" in cli(*again, "--reference").err
-    monkeypatch.setattr("nuggeteval.keeping.__version__", "9.9")
+    monkeypatch.setattr("nuggeteval.pipeline.keeping.__version__", "9.9")
     assert "0 of 2 pieces" in cli(*again, "--reference").err
 
 

@@ -14,16 +14,7 @@ from nuggeteval.data import Document
 from nuggeteval.formats.candidates import read_candidates
 from nuggeteval.formats.documents import availability, read_collection
 from nuggeteval.formats.topics import read_queries
-from nuggeteval.generators.rag import (
-    BASELINES,
-    VARIANTS,
-    Gathering,
-    Library,
-    Tools,
-    Variant,
-    configuration,
-    with_settings,
-)
+from nuggeteval.generators.variants import BASELINES, VARIANTS, Variant, configuration, with_settings
 from nuggeteval.models.encoders import SentenceEncoder
 from nuggeteval.rag import REFERENCE, UNICODE, Dialect, Item, Passage, Sentence, is_temporal, keywords, year_of
 from nuggeteval.rag.evidence import evidence_of
@@ -33,6 +24,7 @@ from nuggeteval.rag.provenance import NO_ANSWER, answer_of, check_citations, par
 from nuggeteval.rag.retrieval import Lexical, Retrieval, fuse, order_of, variants_of
 from nuggeteval.rag.selection import Scored, Selection, rerank, select
 from nuggeteval.rag.sentences import max_sim, rerank_sentences
+from nuggeteval.stages import Gathering, Library, Tools
 
 
 def lines(path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -20,31 +20,18 @@ from nuggeteval.cli import (
     progress_bar,
     read_prompt,
 )
-from nuggeteval.data import Answer, Document
-from nuggeteval.errors import DataError, ParameterError, listed
-from nuggeteval.files import STDIN
+from nuggeteval.data import Answer
+from nuggeteval.errors import ParameterError, listed
 from nuggeteval.formats.answers import write_answers
-from nuggeteval.formats.candidates import read_candidates
-from nuggeteval.formats.documents import TEXTS, availability, read_collection
 from nuggeteval.formats.metadata import write_ir_metadata
-from nuggeteval.formats.topics import read_queries
 from nuggeteval.generators.answering import Question, answer_prompt, estimate
-from nuggeteval.generators.rag import BASELINES, VARIANTS, Variant, configuration, reads, with_settings
+from nuggeteval.generators.variants import BASELINES, VARIANTS, Variant, configuration, reads, with_settings
 from nuggeteval.judges.llm import asked_with
-from nuggeteval.keeping import KeptEvidence
-from nuggeteval.pipeline import (
-    CROSS_ENCODER,
-    Answers,
-    Gathered,
-    Models,
-    Origin,
-    Topic,
-    answer_all,
-    gather_all,
-    load_models,
-    questions_of,
-    uses_prior,
-)
+from nuggeteval.pipeline import Answers, Gathered, Origin, Topic
+from nuggeteval.pipeline.keeping import KeptEvidence
+from nuggeteval.pipeline.loading import CROSS_ENCODER, Models, load_models, uses_prior
+from nuggeteval.pipeline.reading import read_topics
+from nuggeteval.pipeline.running import answer_all, gather_all, questions_of
 from nuggeteval.rag import REFERENCE, UNICODE, Dialect
 from nuggeteval.rag.passages import ENCODED
 from nuggeteval.rag.provenance import NO_ANSWER
@@ -256,61 +243,12 @@ def _check_folder(folder: Path, options: argparse.Namespace) -> None:
 
 
 def _topics(options: argparse.Namespace) -> list[Topic]:
-    """The queries with their candidates; what is missing is named.
-
-    Raises:
-        DataError: no query has a candidate, or no candidate a text.
-    """
-    queries = read_queries(options.queries)
-    # Stdin can be read once: it has queries, and candidates are in a file.
-    inside = read_candidates(options.queries, beside=False) if options.queries != STDIN else {}
-    beside = read_candidates(options.candidates) if options.candidates else {}
-    # Candidates in the record of a query go before those of the file.
-    candidates = {**beside, **inside}
-    if options.depth is not None and options.depth < 1:
-        raise ParameterError(f"--depth must be at least 1 (got {options.depth})")
-    wanted = {topic: candidates.get(topic, [])[: options.depth] for topic in queries}
-    every = {document for documents in wanted.values() for document in documents}
-    if not every:
-        where = (
-            f"{options.candidates} has those of {listed(list(beside))}" if beside else "--candidates FILE names them"
-        )
-        raise DataError(f"no query of {options.queries} has a candidate: {where}; queries {listed(list(queries))}")
-    if options.candidates and not options.quiet:
-        _say_beside(options.candidates, queries, inside, beside)
-    fields = tuple(filter(None, map(str.strip, options.fields.split(",")))) if options.fields else TEXTS
-    found = read_collection(options.documents, every, fields)
-    documents = {name: one for name, one in found.items() if one.text.strip()}
-    if not documents:
-        raise DataError(f"no candidate has a text in {listed(options.documents)}: {listed(sorted(every))}")
-    if options.fields and all(one.source == "title" for one in documents.values()):
-        raise DataError(f"no candidate has a text in {', '.join(fields)}: --fields names fields of the documents")
-    if not options.quiet:
-        _say(wanted, every, documents)
-    return [
-        Topic(topic, query, [documents[one] for one in wanted[topic] if one in documents])
-        for topic, query in queries.items()
-    ]
-
-
-def _say_beside(path: str, queries: Mapping[str, str], inside: Collection[str], beside: Collection[str]) -> None:
-    """What of a file of candidates is not used."""
-    if unused := [topic for topic in beside if topic in inside]:
-        note(f"warning: {path}: candidates in the records of the queries go before those of {listed(unused)}")
-    if unknown := [topic for topic in beside if topic not in queries]:
-        note(f"warning: {path}: candidates of topics that are no query are ignored: {listed(unknown)}")
-
-
-def _say(wanted: dict[str, list[str]], every: set[str], documents: dict[str, Document]) -> None:
-    """What there is, and what is missing."""
-    counts = ", ".join(f"{number} {kind}" for kind, number in availability(documents.values()).items())
-    note(f"{len(wanted)} queries, {len(every)} candidates, of which {len(documents)} have a text: {counts}")
-    if missing := sorted(every - set(documents)):
-        note(f"warning: {len(missing)} candidates have no text and are left out: {listed(missing)}")
-    if without := [topic for topic, names in wanted.items() if not any(name in documents for name in names)]:
-        note(
-            f"warning: queries none of whose candidates has a text are answered by a line saying so: {listed(without)}"
-        )
+    """The queries with their candidates; what is missing is named."""
+    fields = [field for field in map(str.strip, (options.fields or "").split(",")) if field]
+    joined = read_topics(options.queries, options.documents, options.candidates, options.depth, fields)
+    for message in () if options.quiet else (joined.summary, *(f"warning: {text}" for text in joined.warnings)):
+        note(message)
+    return joined.topics
 
 
 def _tools(options: argparse.Namespace, chat: Chat | None, prompt: str | None) -> dict[str, Any]:

@@ -144,7 +144,7 @@ class Dialect:
         return self.memory[text]
 
     def _tokens(self, text: str) -> tuple[str, ...]:
-        if not self.reference:
+        if not (self.reference or text.isascii()):
             text = unicodedata.normalize("NFC", text)
         return tuple(token.lower() for token in self.word.findall(text))
 
@@ -164,11 +164,12 @@ def _marks() -> str:
     return "".join(c for c in map(chr, range(0x300, 0x1F000)) if unicodedata.category(c)[0] == "M") + "\u200c\u200d"
 
 
-_LETTER = rf"(?![{HAN}])[\w{_marks()}]"
+# Letters in a row first: what marks stand on letters is looked at only where there are some.
+_WORD = rf"[^\W{HAN}]+(?:[{_marks()}]+[^\W{HAN}]*)*"
 _CLOSING = re.escape(CLOSERS)
 _FOREIGN = ENDS[3:]
 UNICODE = Dialect(
-    re.compile(rf"[{HAN}]|(?:{_LETTER})+(?:[-'\u2019](?:{_LETTER})+)?"),
+    re.compile(rf"[{HAN}]|{_WORD}(?:[-'\u2019]{_WORD})?"),
     re.compile(
         rf"(?:(?<=[.!?])|(?<=[.!?][{_CLOSING}]))\s+(?=[\"'\u201c\u2018\u00ab(\[]*[^\W_a-z])"
         rf"|(?<=[{_FOREIGN}])(?![{_FOREIGN}{_CLOSING}])\s*|(?<=[{_FOREIGN}][{_CLOSING}])\s*"

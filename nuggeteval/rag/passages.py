@@ -61,10 +61,10 @@ def split(document: Document, words: int, dialect: Dialect = UNICODE) -> Split:
         words: most words of a sentence, which is cut where it has more; not by the reference.
         dialect: how texts are taken apart.
     """
-    sentences = dialect.sentences(document.text)
+    taken = [(sentence, dialect.tokens(sentence)) for sentence in dialect.sentences(document.text)]
     if not dialect.reference:
-        sentences = [part for sentence in sentences for part in _no_longer(sentence, words, dialect)]
-    return Split(sentences, [dialect.tokens(sentence) for sentence in sentences])
+        taken = [part for one in taken for part in (_cut(one[0], words, dialect) if len(one[1]) > words else [one])]
+    return Split([sentence for sentence, _ in taken], [tokens for _, tokens in taken])
 
 
 def passages_of(
@@ -119,11 +119,11 @@ def _check(chunking: Chunking, encode: Encode | None) -> None:
         raise ParameterError(f"{chunking.by} chunks need an encoder of sentences")
 
 
-def _no_longer(sentence: str, words: int, dialect: Dialect) -> list[str]:
-    """A sentence in parts of at most so many words."""
+def _cut(sentence: str, words: int, dialect: Dialect) -> list[tuple[str, tuple[str, ...]]]:
+    """A sentence in parts of at most so many words, and their tokens."""
     starts = [found.start() for found in dialect.word.finditer(sentence)][::words]
-    cuts = [0, *starts[1:], len(sentence)]
-    return [sentence[begin:end].strip() for begin, end in pairwise(cuts)]
+    parts = [sentence[begin:end].strip() for begin, end in pairwise([0, *starts[1:], len(sentence)])]
+    return [(part, dialect.tokens(part)) for part in parts]
 
 
 def _by_rule(lengths: Sequence[int], chunking: Chunking, reference: bool) -> list[list[int]]:

@@ -16,9 +16,10 @@ from typing import IO, Any
 
 from nuggeteval.errors import FormatError
 from nuggeteval.files import json_line, lines_of, write_text
-from nuggeteval.generators.rag import Gathering, Variant, configuration, digest
+from nuggeteval.generators.variants import Variant, configuration
 from nuggeteval.pipeline import Topic, inputs_digest
 from nuggeteval.rag import Evidence, Item
+from nuggeteval.stages import Gathering, digest
 from nuggeteval.version import __version__
 
 __all__ = ["KeptEvidence", "passages_file"]
