@@ -254,7 +254,11 @@ def _cited_record(kernel: Callable[..., _Values], definition: str) -> Record:
 
 def _remarks_on_sets(answers: _Answers, inputs: AnswerInputs, undefined: str) -> Iterator[str]:
     del undefined
-    lost = [t for t in inputs.reference or {} if t in answers and answers[t].unresolved]
+    reference = inputs.reference or {}
+    run = next((answer.run for answer in answers.values()), "")
+    if run and run in {answer.run for answer in reference.values()}:
+        yield f"{run} is the reference run: it agrees with itself"
+    lost = [t for t in reference if t in answers and answers[t].unresolved]
     for message in _remarks_on_lost({topic: answers[topic] for topic in lost}, inputs):
         yield message.replace("count as wrong", "are in no set of documents")
 

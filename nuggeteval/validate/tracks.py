@@ -81,6 +81,7 @@ TRACKS: dict[str, Track] = {
     ),
     "longeval": Track(
         "the runs submitted to LongEval-RAG 2026", "answer", ("index",), _RAG25[:-1], advised=("narrative",),
+        references="cited",
     ),
 }  # fmt: skip
 """Track -> its rules. RAGTIME's limit of characters stands in each request, so that it is not here."""
