@@ -139,13 +139,23 @@ def _read_raw(path: str) -> bytes:
     if path == STDIN and sys.stdin is None:
         raise FormatError(path, "stdin is closed")
     try:
-        return sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+        return _read_stdin() if path == STDIN else Path(path).read_bytes()
     except FileNotFoundError as error:
         raise FormatError(path, "no such file") from error
     except IsADirectoryError as error:
         raise FormatError(path, "is a directory, not a file") from error
     except (OSError, ValueError) as error:
         raise FormatError(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+_stdin: list[tuple[object, bytes]] = []
+
+
+def _read_stdin() -> bytes:
+    """All of stdin, which can be read once, as often as it is asked for."""
+    if not _stdin or _stdin[0][0] is not sys.stdin:
+        _stdin[:] = [(sys.stdin, sys.stdin.buffer.read())]
+    return _stdin[0][1]
 
 
 def _decompress(path: str, raw: bytes) -> bytes:

@@ -90,7 +90,7 @@ def sound_id(name: str, path: str, line: int | None = None) -> str:
 
 def is_table(line: bytes, names: Iterable[str]) -> bool:
     """Whether a line is the first of a table that has a column of one of these names."""
-    return not {cell.strip() for cell in decode(line).strip().split(_delimiter(line))}.isdisjoint(names)
+    return not {cell.strip().strip('"') for cell in decode(line).strip().split(_delimiter(line))}.isdisjoint(names)
 
 
 def _is_named(file: Path) -> bool:
@@ -155,7 +155,7 @@ def _objects(number: int, first: bytes, rest: Iterator[tuple[int, bytes]], path:
 def _unwrapped(entry: dict[str, Any], path: str, line: int) -> Iterator[Record]:
     """The records that the only object of a file holds; itself where it holds none."""
     held = next((entry[name] for name in WRAPPERS if isinstance(entry.get(name), list)), None)
-    if held and all(isinstance(one, dict) for one in held):
+    if held and entry.keys().isdisjoint(TOPIC_KEYS) and all(isinstance(one, dict) for one in held):
         yield from (Record(path, line, one) for one in held)
     else:
         yield Record(path, line, entry)

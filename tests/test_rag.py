@@ -499,6 +499,8 @@ def test_equal_sentences_of_two_documents_both_stay():
         ('Sure: {"answer": [{"text": "A."}, {"text": " "}, 7]} so.', [("A.", [])]),
         ("no", None),
         ('{"answer": "A."}', None),
+        ('<think>{0}?</think>{"answer": [{"text": "A.", "evidence_ids": [0]}]}', [("A.", [0])]),
+        ('```json\n[{"text": "A.", "evidence_ids": [0]}]\n```', [("A.", [0])]),
     ],
 )
 def test_replies(reply, parsed):
@@ -633,6 +635,60 @@ def test_the_earliest_and_the_latest_source_come_first():
     assert [s.text for s in extract("later", undated)] == ["One source states: One; another: Two."]
 
 
+def test_small_things_of_texts():
+    assert UNICODE.tokens("l\u2019eau \ufb01ne \u00bd") == ("l\u2019eau", "\ufb01ne", "\u00bd")
+    assert names_and_texts("", feedback=0) == {"original": ""}
+    (one,) = items("q", passage("Word" + " w" * 43 + " w;" + " w" * 30 + "."))
+    assert one.text.endswith(" w w.")
+    (han,) = items("q", passage("\u592a" + "\u9633\u592a" * 22 + "\uff0c" + "\u9633\u592a" * 40 + "\u3002"))
+    assert han.text == "\u592a" + "\u9633\u592a" * 22 + "\u3002"
+    # Without a blank it is cut all the same, and nothing is endless.
+    assert len(UNICODE.tokens(items("q", passage("x." * 200))[0].text)) == 45
+    assert len(items("q", passage("a" * 10**5))[0].text) == 2000
+    (said,) = extract("alpha", [item("One, " + "w " * 40 + ".", "a"), item("Two.", "b", citation=1)], most=1)
+    assert said.text.startswith("One source states: One, w")
+    unsorted = [item("Alpha low.", "a", 0.1, "", 0), item("Alpha high.", "b", 0.9, "", 1)]
+    assert extract("alpha", unsorted)[0].citations == (1, 0)
+    nothing = Gathering("q", [Document("d", "?!"), Document("e", "Good text here.")]).evidence(
+        BASELINES["whole-documents"]
+    )
+    assert [one.text for one in nothing.items] == ["Good text here."]
+
+
+def test_of_equal_years_and_scores_the_first_id():
+    ranked = [Scored(passage(f"text {n}", n, "", "2001"), 1.0) for n in "ba"] + [
+        Scored(passage("x", "z", "", "2009"), 1.0)
+    ]
+    assert [one.document for one in select("what came later", ranked, Selection(passages=2))] == ["a", "z"]
+
+
+def test_whole_documents_are_not_cut():
+    text = "\u592a" * 300 + "\u3002"
+    (one,) = passages_of(Document("d", text), Chunking("whole", words=9))
+    assert one.text == text
+    library = Library([["d"], ["d"]])
+    long = Document("d", counted(300))
+    assert [len(library.split(long, words).sentences) for words in (140, 400, None)] == [3, 1, 1]
+    assert library.split(Document("d", "Another text."), 140).sentences == ["Another text."]
+
+
+def test_a_model_of_sentences_sees_more_than_is_kept():
+    shown = []
+
+    def score(_, texts):
+        shown.append(len(texts))
+        return [0.0] * len(texts)
+
+    text = " ".join(f"Sentence number {n} is about alpha here." for n in range(5))
+    documents = [Document(f"d{k}", text.replace("alpha", f"alpha{k}")) for k in range(6)]
+    gathering = Gathering("alpha", documents, tools=Tools(None, {"maxsim": score, "cross-encoder": score}))
+    reranking = Variant().sentences._replace(by="maxsim")
+    assert len(gathering.evidence(Variant(sentences=reranking)).items) == 10
+    # Its scores hang on what else it is shown: it is asked anew.
+    gathering.evidence(Variant(sentences=reranking._replace(depth=3)))
+    assert shown == [24, 3]
+
+
 def test_at_most_two_pairs_of_sources():
     items = [
         item(f"Alpha view {name} here.", name, 0.9 - place / 10, "", place) for place, name in enumerate("abcdefg")
@@ -733,6 +789,7 @@ def test_options_of_the_stages_can_be_set():
         ("retrieval.fusion=x", "expected an integer"),
         ("chunking.drift=x", "expected a number"),
         ("chunking.drift=nan", "at least 0"),
+        ("chunking.drift=inf", "at least 0"),
         ("answer.templates=maybe", "expected true or false"),
         ("evidence.items=0", "evidence.items must be at least 1"),
         ("chunking.by=semntic", "unknown chunking.by 'semntic'"),
@@ -818,7 +875,8 @@ def test_what_is_kept_of_the_stages():
     made = Gathering("Where does alpha grow?", documents).stages(Variant())
     assert made["passages"] == ["d0::p0", "d1::p0", "d2::p0"]
     assert list(made["queries"]) == list(made["lists"]) == ["original", "keywords", "prf"]
-    assert [one for one, _ in made["ranked"]] == made["selected"]
+    assert [one for one, _ in made["ranked"]] == [one["id"] for one in made["selected"]]
+    assert made["selected"][0]["text"] == documents[0].text
     assert made["references"] == ["d0", "d1", "d2"]
     assert made["sentence_candidates"][0]["text"] == "Alpha number 0 grows well in the north."
     assert json.loads(json.dumps(made)) == made

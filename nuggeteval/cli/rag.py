@@ -123,8 +123,7 @@ def run(options: argparse.Namespace) -> int:
     tools = {name: {**asked_of, **names} for name, names in models.names.items()}
     origin = Origin(tags, options.team, tools, models.fallbacks)
     asked = progress_bar("answers", options.quiet)
-    fall_back = options.allow_fallback and not options.batch_out
-    made = answer_all(topics, variants, gathered, origin, chat, prompt, dialect, fall_back, asked)
+    made = answer_all(topics, variants, gathered, origin, chat, prompt, dialect, options.allow_fallback, asked)
     if in_batch(chat, options):
         return 0
     for name, answers in made.runs.items():
@@ -143,6 +142,8 @@ def _check_unread(options: argparse.Namespace, chat: Chat | None) -> None:
     Raises:
         ParameterError: naming them.
     """
+    if options.extractive and options.model:
+        raise ParameterError(f"--extractive, and --model {options.model}: one of them says who answers")
     names = ("base_url", "model_id", "cache", "offline", "batch_out", "batch_in", "prompt", "budget", "rpm", "price")
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(options, name)]
     if chat is None and given:
@@ -153,7 +154,7 @@ def _models(options: argparse.Namespace, variants: dict[str, Variant]) -> Models
     """The models that the variants need; what goes on without one of them is said."""
     needs = {
         "encoder": any(variant.chunking.by in ENCODED for variant in variants.values()),
-        "reranker": any(variant.sentences.by for variant in variants.values()),
+        "reranker": any(variant.sentences.by == "cross-encoder" for variant in variants.values()),
         "citations": any(map(uses_prior, variants.values())),
     }
     for name, needed in needs.items():
@@ -199,6 +200,8 @@ def _variants(options: argparse.Namespace) -> dict[str, Variant]:
     for setting in options.set:
         if setting.startswith("answer.by="):
             raise ParameterError(f"--set {setting}: --model NAME or --extractive say who answers")
+        if setting.startswith("selection.citation=") and not options.citations:
+            raise ParameterError(f"--set {setting}: there is no citation network (--citations FILE)")
         if not any(reads(variant, setting.partition("=")[0]) for variant in found.values()):
             raise ParameterError(f"--set {setting}: nothing reads it in {listed(names)}, as they are")
     return found
@@ -225,7 +228,7 @@ def _paths(options: argparse.Namespace, names: Sequence[str]) -> dict[str, str]:
     if options.ir_metadata and options.out == "-":
         raise ParameterError("--ir-metadata goes beside a run, which stdout has no place for")
     check_output(options.out)
-    if options.keep:
+    if options.keep and not options.dry_run:
         _check_folder(Path(options.keep).resolve(), options)
     return {name: options.out or str(Path(options.keep) / f"{name}.jsonl") for name in names}
 
@@ -236,9 +239,12 @@ def _check_folder(folder: Path, options: argparse.Namespace) -> None:
     Raises:
         ParameterError: naming an input.
     """
+    made = [folder / "evidence"] if options.out else [folder, folder / "evidence"]
+    if options.out and Path(options.out).resolve().parent == folder / "evidence":
+        raise ParameterError(f"-o {options.out} is where --keep has evidence: choose another folder")
     for file in filter(None, (options.queries, *options.documents, options.candidates, options.citations)):
         path = Path(file).resolve()
-        if path.parent in (folder, folder / "evidence") or path in (folder, *folder.parents):
+        if file != "-" and (path.parent in made or (path.is_dir() and path in (folder, *folder.parents))):
             raise ParameterError(f"--keep {options.keep} is where {file} is: choose a folder of its own")
 
 

@@ -159,7 +159,8 @@ def _filled(template: str, question: Question) -> str:
         "sentences": str(question.sentences),
         "evidence": json.dumps(items, ensure_ascii=False),
     }
-    return fill(template, values)
+    # Half of a surrogate pair, which a document can hold, no server takes.
+    return fill(template, values).encode("utf-8", "replace").decode("utf-8")
 
 
 def _request(text: str, attempt: int, form: str) -> Request:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from nuggeteval.data import Document
 from nuggeteval.errors import DataError, ParameterError, listed
-from nuggeteval.files import STDIN
 from nuggeteval.formats.candidates import read_candidates
 from nuggeteval.formats.documents import TEXTS, availability, read_collection
 from nuggeteval.formats.topics import read_queries
@@ -54,10 +53,10 @@ def read_topics(
     if depth is not None and depth < 1:
         raise ParameterError(f"--depth must be at least 1 (got {depth})")
     asked = read_queries(queries)
-    # Stdin can be read once: it has queries, and candidates are in a file.
-    inside = read_candidates(queries, beside=False) if queries != STDIN else {}
+    inside = read_candidates(queries, beside=False)
     beside = read_candidates(candidates) if candidates else {}
-    named = {topic: {**beside, **inside}.get(topic, [])[:depth] for topic in asked}
+    every = {**beside, **inside}
+    named = {topic: every.get(topic, [])[:depth] for topic in asked}
     wanted = {document for names in named.values() for document in names}
     if not wanted:
         where = f"{candidates} has those of {listed(list(beside))}" if beside else "--candidates FILE names them"
@@ -66,7 +65,7 @@ def read_topics(
     texts = {name: one for name, one in found.items() if one.text.strip()}
     if not texts:
         raise DataError(f"no candidate has a text in {listed(documents)}: {listed(sorted(wanted))}")
-    if fields and all(one.source == "title" for one in texts.values()):
+    if fields and "title" not in fields and all(one.source == "title" for one in texts.values()):
         raise DataError(f"no candidate has a text in {', '.join(fields)}: --fields names fields of the documents")
     counts = ", ".join(f"{number} {kind}" for kind, number in availability(texts.values()).items())
     return Joined(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from nuggeteval.errors import ParameterError
 from nuggeteval.rag import CLOSERS, ENDS, UNICODE, Dialect, Evidence, Item, Passage, is_long, keywords
-from nuggeteval.text import first_words, squeezed
+from nuggeteval.text import squeezed
 
 __all__ = ["KINDS", "Extraction", "evidence_of", "references_of"]
 
@@ -36,6 +36,8 @@ _SUFFIXES = {
 }  # fmt: skip
 _SHORTEST, _CUT_ABOVE, _CUT_TO, _LONGEST = 6, 60, 45, 70
 _AT_LEAST = 36
+_CHARACTERS = 2000
+_PAUSES = " ,;:\uff0c\uff1b\uff1a\u3001\u060c\u061b"
 _KNOWN, _TITLE, _FULL = 20, 12, 28
 
 
@@ -80,18 +82,20 @@ def evidence_of(
     if extraction.by == "sentences":
         items = _sentences(query, passages, citations, extraction.per_passage, dialect)
     else:
-        items = _as_they_are(passages, citations, titles=extraction.by == "titles")
+        items = _as_they_are(passages, citations, extraction.by == "titles", dialect)
     return Evidence(references, items[: extraction.items])
 
 
-def _as_they_are(passages: Sequence[Passage], citations: Mapping[str, int], titles: bool) -> list[Item]:
+def _as_they_are(
+    passages: Sequence[Passage], citations: Mapping[str, int], titles: bool, dialect: Dialect
+) -> list[Item]:
     """Passages, or the titles of their documents, in their order."""
     if titles:
         passages = list({one.document: one._replace(text=one.title) for one in reversed(passages)}.values())[::-1]
     return [
         Item(one.text, citations[one.document], one.document, 1.0 / rank, 1.0 / rank, one.timestamp, 0)
         for rank, one in enumerate(passages, start=1)
-        if one.text.strip()
+        if dialect.tokens(one.text)
     ]
 
 
@@ -134,12 +138,18 @@ def _candidates(passage: Passage, dialect: Dialect, number: int) -> Iterator[str
 def _cut(sentence: str, dialect: Dialect, longest: int) -> tuple[str, tuple[str, ...]]:
     """A sentence that is not too long, and its tokens; one that is loses all after some words."""
     text = squeezed(sentence)
+    if not dialect.reference:
+        text = text[:_CHARACTERS]
     tokens = dialect.tokens(text)
     if len(tokens) <= longest:
         return text, tokens
     number = min(longest, _CUT_TO)
-    text = " ".join(text.split()[:number]) if dialect.reference else first_words(text, number)
-    text = text.rstrip(" ,;:")
+    if dialect.reference:
+        text = " ".join(text.split()[:number])
+    else:
+        after = next(islice(dialect.word.finditer(text), number, None), None)
+        text = text[: after.start()] if after else text
+    text = text.rstrip(_PAUSES)
     if text[-1:] not in (("", ".") if dialect.reference else ("", *ENDS)):
         text += "\u3002" if is_long(text[-1], 2) else "."
     return text, dialect.tokens(text)

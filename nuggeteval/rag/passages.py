@@ -53,16 +53,16 @@ class Split(NamedTuple):
     tokens: list[tuple[str, ...]]
 
 
-def split(document: Document, words: int, dialect: Dialect = UNICODE) -> Split:
+def split(document: Document, words: int | None, dialect: Dialect = UNICODE) -> Split:
     """Take a document apart.
 
     Args:
         document: the candidate.
-        words: most words of a sentence, which is cut where it has more; not by the reference.
+        words: most words of a sentence, which is cut where it has more, but not by the reference; None for any number.
         dialect: how texts are taken apart.
     """
     taken = [(sentence, dialect.tokens(sentence)) for sentence in dialect.sentences(document.text)]
-    if not dialect.reference:
+    if words is not None and not dialect.reference:
         taken = [part for one in taken for part in (_cut(one[0], words, dialect) if len(one[1]) > words else [one])]
     return Split([sentence for sentence, _ in taken], [tokens for _, tokens in taken])
 
@@ -88,7 +88,7 @@ def passages_of(
     """
     chunking = chunking or Chunking()
     _check(chunking, encode)
-    sentences, tokens = parts or split(document, chunking.words, dialect)
+    sentences, tokens = parts or split(document, None if chunking.by == "whole" else chunking.words, dialect)
     lengths = [len(found) for found in tokens]
     if chunking.by == "rule":
         groups = _by_rule(lengths, chunking, dialect.reference)
@@ -130,13 +130,16 @@ def _by_rule(lengths: Sequence[int], chunking: Chunking, reference: bool) -> lis
     """Sentences in a row until a passage would be too long; the last ones begin the next passage."""
     groups: list[list[int]] = []
     current: list[int] = []
+    total = 0
     for place, length in enumerate(lengths):
-        if current and sum(lengths[one] for one in current) + length > chunking.words:
+        if current and total + length > chunking.words:
             groups.append(current)
             current = current[-chunking.stride :] if chunking.stride else []
-            while current and not reference and sum(lengths[one] for one in current) + length > chunking.words:
-                current = current[1:]
-        current = [*current, place]
+            total = sum(lengths[one] for one in current)
+            while current and not reference and total + length > chunking.words:
+                total -= lengths[current.pop(0)]
+        current.append(place)
+        total += length
     return [*groups, current] if current else groups
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from nuggeteval.errors import DataError
 from nuggeteval.rag import Sentence
+from nuggeteval.replies import spoken
 
 __all__ = ["NO_ANSWER", "answer_of", "check_citations", "parse_answer"]
 
@@ -21,7 +22,7 @@ def parse_answer(reply: str) -> list[tuple[str, list[int]]] | None:
     Args:
         reply: ``{"answer": [{"text", "evidence_ids"}]}`` or the list alone, also with other text around the object.
     """
-    whole = _json(reply)
+    whole = _json(spoken(reply))
     entries = whole.get("answer") if isinstance(whole, dict) else whole
     if not isinstance(entries, list):
         return None
@@ -29,7 +30,7 @@ def parse_answer(reply: str) -> list[tuple[str, list[int]]] | None:
 
 
 def _json(reply: str) -> Any:
-    for text in (reply, reply[reply.find("{") : reply.rfind("}") + 1]):
+    for text in (reply, *(reply[reply.find(opening) : reply.rfind(closing) + 1] for opening, closing in ("{}", "[]"))):
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
