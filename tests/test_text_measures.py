@@ -141,6 +141,8 @@ def test_the_tokens_of_other_scripts():
 
 def test_which_letters_count_is_a_parameter():
     german = "Zürich grüßt"
+    assert not uses_unicode("abcdefghi\u00e9")
+    assert uses_unicode("\u0661\u0662\u0663")
     assert not uses_unicode("The naïve approach of the Côte d'Azur")
     assert rouge("zuerich", german, measure="ROUGE_1(tokens='ascii')") == 0
     # ASCII: z rich gr t and z rich; else two words, of which one is shared.

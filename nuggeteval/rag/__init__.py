@@ -126,8 +126,8 @@ class Dialect:
         memory: tokens of texts that were seen, where they are remembered.
     """
 
-    word: re.Pattern[str]
-    boundary: re.Pattern[str]
+    word: re.Pattern[str] = field(repr=False)
+    boundary: re.Pattern[str] = field(repr=False)
     reference: bool = False
     memory: dict[str, tuple[str, ...]] | None = field(default=None, repr=False, compare=False)
 
