@@ -1,4 +1,4 @@
-"""Judge units against a bank, or answers against what they cite: each distinct pair of texts once, resumable."""
+"""Judge pairs of texts, such as those of units and a bank: each distinct pair once, resumable."""
 
 from __future__ import annotations
 
@@ -9,31 +9,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from nuggeteval.data import Answer, Judgment, Nugget, NuggetBank, Unit, unit_of_run
+from nuggeteval.data import Judgment, Nugget, NuggetBank, Unit
 from nuggeteval.errors import DataError, FormatError, ParameterError, listed
 from nuggeteval.formats.judgments import as_judgment_line, open_judgments
-from nuggeteval.ids import topic_order
 from nuggeteval.judges import PAIR_DIGITS, Item, Judge, Verdict, hash_of_item
-from nuggeteval.text import first_words, hash_of_texts, squeezed
+from nuggeteval.text import hash_of_texts, squeezed
 
 __all__ = [
-    "SOURCES",
     "Outcome",
+    "Pair",
     "check_texts",
-    "cited_documents",
-    "judge_sources",
+    "judge_pairs",
     "judge_units",
-    "sources_bank",
     "unjudged_notes",
 ]
-
-SOURCES = "sources"
-"""What the nugget is called that stands for the documents that an answer cites."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call of :func:`judge_units` did.
+    """What a call of :func:`judge_pairs` did.
 
     Attributes:
         pairs: pairs of unit and nugget.
@@ -70,7 +64,7 @@ class Outcome:
         return [*notes, *(f"{view}: {remark}" for remark in self.remarks)]
 
 
-class _Pair(NamedTuple):
+class Pair(NamedTuple):
     """A unit and a nugget that wait for a verdict, and the file that it goes to.
 
     Attributes:
@@ -142,87 +136,10 @@ def judge_units(
         names = ", ".join(bank.name for bank in banks.values())
         raise DataError(f"no topic in common: {names} and answers to {listed(list(ignored))}")
     _check_questions(judge, questions, pairs)
-    return replace(_judge(pairs, list(banks), judge, view, progress, dry_run), ignored=tuple(ignored))
+    return replace(judge_pairs(pairs, list(banks), judge, view, progress, dry_run), ignored=tuple(ignored))
 
 
-def judge_sources(
-    answers: Iterable[Answer],
-    documents: Mapping[str, str],
-    judge: Judge,
-    path: str,
-    progress: Callable[[int, int], None] | None = None,
-    dry_run: bool = False,
-) -> Outcome:
-    """Judge every answer against the documents that it cites, and append the judgments of responses to a file.
-
-    The nugget is called :data:`SOURCES` in each of them, so that they are scored against :func:`sources_bank`. An
-    answer that cites nothing is not grounded: grade 0, and nobody is asked. One none of whose documents has a text
-    fails. Answers without a text are not judged. Resumption is that of :func:`judge_units`.
-
-    Args:
-        answers: of any number of runs.
-        documents: id -> text.
-        judge: the groundedness judge, whose ``words`` says how much of each document is shown.
-        path: judgments file, made if it is not there.
-        progress, dry_run: as for :func:`judge_units`.
-
-    Raises:
-        DataError, FormatError: as :func:`judge_units`.
-    """
-    told = [answer for answer in answers if answer.text.strip()]
-    pairs = [_against_sources(answer, documents, path, getattr(judge, "words", None)) for answer in told]
-    outcome = _judge(pairs, [path], judge, "responses", progress, dry_run)
-    return replace(outcome, remarks=tuple(_source_remarks(told, pairs, documents)))
-
-
-def _source_remarks(answers: Sequence[Answer], pairs: Sequence[_Pair], documents: Mapping[str, str]) -> Iterator[str]:
-    """What there was nothing to ask about, and why."""
-    wanted = dict.fromkeys(document for answer in answers for document in cited_documents(answer))
-    without = [document for document in wanted if not documents.get(document, "").strip()]
-    grades = [pair.settled.grade for pair in pairs if pair.settled is not None]
-    if 0 in grades:
-        yield f"{grades.count(0)} of {len(pairs)} answers cite nothing, and are not grounded (grade 0)"
-    if without:
-        yield f"{len(without)} of {len(wanted)} cited documents have no text: {listed(without)}"
-    if None in grades:
-        yield f"{grades.count(None)} of {len(pairs)} answers have no text of any document that they cite, and fail"
-
-
-def cited_documents(answer: Answer) -> tuple[str, ...]:
-    """The documents that an answer cites, in the order of first citation.
-
-    Of a text without sentences, where nobody can tell what is cited where, they are those that it lists.
-    """
-    cited = (document for sentence in answer.sentences for document in sentence.citations)
-    return tuple(dict.fromkeys(cited if answer.sentences else answer.references))
-
-
-def sources_bank(answers: Iterable[Answer]) -> NuggetBank:
-    """The bank that judgments of groundedness are scored against.
-
-    Returns:
-        the nugget :data:`SOURCES` for every topic that has an answer, of whatever run: a run that does not answer one
-        of them counts 0 there. It has no text, since passages differ from answer to answer.
-    """
-    topics = topic_order({answer.topic for answer in answers})
-    return NuggetBank(SOURCES, {topic: (Nugget(SOURCES, ""),) for topic in topics})
-
-
-def _against_sources(answer: Answer, documents: Mapping[str, str], path: str, words: int | None) -> _Pair:
-    """An answer and the passages that it cites, with the verdict where there is nothing to ask."""
-    unit = Unit(answer.run, answer.topic, unit_of_run(answer.run), answer.text)
-    cited = cited_documents(answer)
-    texts = [first_words(text.strip(), words) for document in cited if (text := documents.get(document, "")).strip()]
-    settled = None
-    if not cited:
-        settled = Verdict(None, 0)
-    elif not texts:
-        settled = Verdict(None, None, "no text of any document that is cited")
-    passages = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, start=1))
-    return _Pair(path, unit, Nugget(SOURCES, passages), settled=settled)
-
-
-def _check_questions(judge: Judge, questions: Mapping[str, str] | None, pairs: Iterable[_Pair]) -> None:
+def _check_questions(judge: Judge, questions: Mapping[str, str] | None, pairs: Iterable[Pair]) -> None:
     needed = getattr(judge, "needs_question", False)
     if needed and questions is None:
         raise ParameterError(f"the {judge.name} judge is shown what was asked: it needs questions")
@@ -235,22 +152,34 @@ def _check_questions(judge: Judge, questions: Mapping[str, str] | None, pairs: I
         raise DataError(f"{len(lacking)} topics have no question: {listed(list(lacking))}")
 
 
-def _pairs(units: Sequence[Unit], banks: Mapping[str, NuggetBank], questions: Mapping[str, str]) -> Iterator[_Pair]:
+def _pairs(units: Sequence[Unit], banks: Mapping[str, NuggetBank], questions: Mapping[str, str]) -> Iterator[Pair]:
     for path, bank in banks.items():
         for unit in units:
             for nugget in bank.nuggets.get(unit.topic, ()):
-                yield _Pair(path, unit, nugget, questions.get(unit.topic, ""))
+                yield Pair(path, unit, nugget, questions.get(unit.topic, ""))
 
 
-def _judge(
-    pairs: Sequence[_Pair],
+def judge_pairs(
+    pairs: Sequence[Pair],
     paths: Sequence[str],
     judge: Judge,
     view: str,
     progress: Callable[[int, int], None] | None,
     dry_run: bool,
 ) -> Outcome:
-    """Write the verdict on every pair that its file does not have yet; each distinct item is asked about once."""
+    """Write the verdict on every pair that its file does not have yet; each distinct item is asked about once.
+
+    Args:
+        pairs: of one view.
+        paths: the judgments files that they go to, made if they are not there.
+        judge: who is asked.
+        view: what the units are.
+        progress: called with (verdicts, all of them) after each verdict.
+        dry_run: ask nobody; say what would be asked.
+
+    Raises:
+        DataError, FormatError: as :func:`judge_units`.
+    """
     judged = {path: _known(path, judge, view, not dry_run) for path in paths}
     _check_judged(judged, pairs)
     known: dict[tuple[str, str, str, str], set[int]] = {}
@@ -259,8 +188,8 @@ def _judge(
             known.setdefault((path, judgment.topic, judgment.unit, judgment.nugget), set()).add(judgment.vote)
     failed = sum(judgment.grade is None for judgments in judged.values() for judgment in judgments)
     votes = int(judge.params.get("votes", 1))
-    waiting: dict[Item, list[_Pair]] = {}
-    settled: list[tuple[_Pair, Verdict]] = []
+    waiting: dict[Item, list[Pair]] = {}
+    settled: list[tuple[Pair, Verdict]] = []
     for pair in pairs:
         if len(known.get(pair.key, ())) >= votes:
             continue
@@ -280,7 +209,7 @@ def _judge(
     return Outcome(len(pairs), len(pairs) - left, len(work), failed, (), estimate, truncated, dry_run)
 
 
-def _check_judged(judged: Mapping[str, Iterable[Judgment]], pairs: Sequence[_Pair]) -> None:
+def _check_judged(judged: Mapping[str, Iterable[Judgment]], pairs: Sequence[Pair]) -> None:
     """Refuse judgments of other texts than those that their pairs have now.
 
     Raises:
@@ -353,8 +282,8 @@ def _shown(name: str, params: Mapping[str, object]) -> str:
 
 
 def _write(
-    settled: Sequence[tuple[_Pair, Verdict]],
-    work: Sequence[tuple[Item, Sequence[_Pair]]],
+    settled: Sequence[tuple[Pair, Verdict]],
+    work: Sequence[tuple[Item, Sequence[Pair]]],
     judge: Judge,
     view: str,
     known: _Known,
@@ -376,7 +305,7 @@ def _write(
 
 
 def _append(
-    pairs: Sequence[_Pair], verdict: Verdict, files: Mapping[str, IO[str]], judge: Judge, view: str, known: _Known
+    pairs: Sequence[Pair], verdict: Verdict, files: Mapping[str, IO[str]], judge: Judge, view: str, known: _Known
 ) -> int:
     """Write one verdict for all pairs that lack its vote; the number of them that it fails."""
     lacking = [pair for pair in pairs if verdict.vote not in known.get(pair.key, ())]
@@ -395,7 +324,7 @@ def _append_to(path: str) -> IO[str]:
         raise FormatError(path, f"cannot be written: {error.strerror or error}") from error
 
 
-def _line(pair: _Pair, texts: str, verdict: Verdict, judge: Judge, view: str) -> str:
+def _line(pair: Pair, texts: str, verdict: Verdict, judge: Judge, view: str) -> str:
     judgment = Judgment(
         view, pair.unit.run, pair.unit.topic, pair.unit.id, pair.nugget.id, judge.name, verdict.score, verdict.grade,
         verdict.reason, verdict.raw, verdict.vote, judge.params, texts,

@@ -25,8 +25,9 @@ from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.formats.topics import is_topics, read_statements, read_strata
 from nuggeteval.formats.trec import read_qrels, read_run
 from nuggeteval.grammar import Measure
+from nuggeteval.grounding import sources_bank
 from nuggeteval.ids import decode
-from nuggeteval.judging import check_texts, sources_bank, unjudged_notes
+from nuggeteval.judging import check_texts, unjudged_notes
 from nuggeteval.leaderboards import Method
 from nuggeteval.measures import TABLE, bind, record_of
 from nuggeteval.policies import ADHOC, ON_FAILED, TOPICS, UNDEFINED, Policies

@@ -12,10 +12,11 @@ from nuggeteval.errors import DataError, ParameterError
 from nuggeteval.formats.answers import read_answers
 from nuggeteval.formats.judgments import as_judgment_line, read_judgments
 from nuggeteval.formats.nuggets import write_bank
+from nuggeteval.grounding import SOURCES, cited_documents, judge_sources, sources_bank
 from nuggeteval.judges import ANSWER_JUDGES, Item, hash_of_item, make
 from nuggeteval.judges.llm import read_own_prompt
 from nuggeteval.judges.replay import ReplayJudge
-from nuggeteval.judging import SOURCES, cited_documents, judge_sources, judge_units, sources_bank
+from nuggeteval.judging import judge_units
 from nuggeteval.text import hash_of_texts
 
 

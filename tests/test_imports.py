@@ -25,7 +25,7 @@ RANKS = {
     "measures": 7, "judges": 7,
     "bridge": 8, "notes": 8, "validate": 8, "extract": 8, "dedup": 8, "boards": 8, "aggregation": 8,
     "leaderboards": 9, "metaevaluation": 9, "scoring": 9, "responses": 9, "units": 9, "judging": 9, "rag": 9, "panel": 9,
-    "turns": 10, "generators": 10, "against": 10,
+    "turns": 10, "generators": 10, "grounding": 10, "against": 10,
     "reports": 11, "stages": 11,
     "options": 12, "overview": 12, "pipeline": 12,
     "cli": 13,

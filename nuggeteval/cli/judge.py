@@ -16,9 +16,10 @@ from nuggeteval.formats.judgments import read_judgments
 from nuggeteval.formats.nuggets import read_bank
 from nuggeteval.formats.topics import read_queries
 from nuggeteval.formats.trec import read_run
+from nuggeteval.grounding import cited_documents, judge_sources
 from nuggeteval.judges import ANSWER_JUDGES, TABLE, Judge
 from nuggeteval.judges.replay import ReplayJudge
-from nuggeteval.judging import Outcome, cited_documents, judge_sources, judge_units
+from nuggeteval.judging import Outcome, judge_units
 from nuggeteval.units import ANSWER_VIEWS, document_units, pool_of, units_of
 
 __all__ = ["add_arguments", "run"]

@@ -12,7 +12,6 @@ in the order and is counted; it never ends a run.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,8 +36,8 @@ from nuggeteval.comparisons import (
 from nuggeteval.errors import DataError, JudgeError, ParameterError, UnknownNameError, listed
 from nuggeteval.generators import checked_order
 from nuggeteval.judges import Item, Verdict
-from nuggeteval.judges.llm import Estimate, RubricJudge
-from nuggeteval.text import first_words
+from nuggeteval.judges.llm import CHARACTERS_PER_TOKEN, Estimate, RubricJudge, check_fields
+from nuggeteval.text import fill, first_words
 
 __all__ = [
     "STRATEGIES",
@@ -65,13 +64,11 @@ _HEAD = 10
 _HOPELESS = 5
 """Replies without log probabilities, before any with them, until it is clear that the server gives none."""
 
-_CHARACTERS_PER_TOKEN = 4
 _FIELDS = {
     "pointwise": ("{query}", "{document}"),
     "listwise": ("{query}", "{documents}"),
     "setwise": ("{query}", "{documents}"),
 }
-_FIELD = re.compile(r"\{(query|documents?|number)\}")
 
 Progress = Callable[[int, int], None]
 
@@ -148,7 +145,7 @@ class _Task:
         """The question about a document, or a comparison of several."""
         values = {"query": self.queries[topic], "number": str(len(documents))}
         if self.by == "pointwise":
-            text = _fill(self.prompt, {**values, "document": self.texts[documents[0]]})
+            text = fill(self.prompt, {**values, "document": self.texts[documents[0]]})
             return Request((("user", text),), max_tokens=1, top_logprobs=_TOP_LOGPROBS)
         labels = LETTERS if self.by == "setwise" else list(map(str, range(1, len(documents) + 1)))
         # A document is one line: no text can look as if the next document began.
@@ -156,7 +153,7 @@ class _Task:
             f"[{label}] {' '.join(self.texts[document].split())}"
             for label, document in zip(labels, documents, strict=False)
         ]
-        return Request((("user", _fill(self.prompt, {**values, "documents": "\n".join(lines)})),))
+        return Request((("user", fill(self.prompt, {**values, "documents": "\n".join(lines)})),))
 
 
 def _prompt_of(by: str, prompt: str | None) -> str:
@@ -169,15 +166,8 @@ def _prompt_of(by: str, prompt: str | None) -> str:
         return ""
     own = files("nuggeteval.generators").joinpath(f"prompts/{by}.txt")
     text = own.read_text("utf-8") if prompt is None else prompt
-    missing = [name for name in _FIELDS[by] if name not in text]
-    if missing:
-        raise ParameterError(f"the prompt of the {by} reranker lacks {', '.join(missing)}")
+    check_fields(text, _FIELDS[by], f"the {by} reranker")
     return text
-
-
-def _fill(prompt: str, values: Mapping[str, str]) -> str:
-    """Fill a prompt in one pass, so that braces in texts are left alone."""
-    return _FIELD.sub(lambda match: values.get(match.group(1), match.group()), prompt)
 
 
 def _replies(chat: Chat, requests: Iterable[Request]) -> Generator[tuple[Request, Reply], None, None]:
@@ -587,7 +577,7 @@ def estimate(
     if by == "pointwise":
         requests = dict.fromkeys(task.request(topic, (document,)) for topic, document in task.pairs)
         characters = sum(map(_characters, requests))
-        return Estimate(len(requests), characters // _CHARACTERS_PER_TOKEN, len(requests)), tuple(task.notes)
+        return Estimate(len(requests), characters // CHARACTERS_PER_TOKEN, len(requests)), tuple(task.notes)
     calls = characters = 0
     for topic, documents in candidates.items():
         many = len(documents)
@@ -597,7 +587,7 @@ def estimate(
         calls += number
         characters += number * _characters(largest)
     tokens_out = calls * chat.settings.max_tokens
-    return Estimate(calls, characters // _CHARACTERS_PER_TOKEN, tokens_out), tuple(task.notes)
+    return Estimate(calls, characters // CHARACTERS_PER_TOKEN, tokens_out), tuple(task.notes)
 
 
 def _characters(request: Request) -> int:
